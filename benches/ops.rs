@@ -8,7 +8,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use fieldtrial::device::Backend;
 use fieldtrial::ops::{
-    self, Activation, AttentionOptions, Conv2dOptions, Convolution, OpError, Pass, Shape, Var,
+    self, Activation, AttentionOptions, Conv2dOptions, ConvAlgorithm, OpError, Pass, Shape, Var,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -38,11 +38,11 @@ const CONVOLUTIONS: [(usize, usize, usize, usize, usize); 14] = [
 ];
 
 /// The algorithms of the convolutions that have a choice.
-const ALGORITHMS: [Convolution; 4] = [
-    Convolution::Direct,
-    Convolution::Winograd2,
-    Convolution::Winograd4,
-    Convolution::Winograd5,
+const ALGORITHMS: [ConvAlgorithm; 4] = [
+    ConvAlgorithm::Direct,
+    ConvAlgorithm::Winograd2,
+    ConvAlgorithm::Winograd4,
+    ConvAlgorithm::Winograd5,
 ];
 
 /// Channels and side.
@@ -83,7 +83,7 @@ fn step(bencher: Bencher, shapes: &[Shape], operation: &Operation) {
             // A loss that costs only writing the gradient of the result.
             let input = output.clone();
             let op = ops::Op::new("seed", ops::Work::default(), [&input]);
-            let loss = pass.finish(op, seed, [1], move |slots, _| {
+            let loss = pass.record_op(op, seed, [1], move |slots, _| {
                 *slots.of(&output)? = slots.device().upload(vec![0.5; len])?;
                 Ok(())
             });
@@ -99,7 +99,7 @@ fn count(device: &Cpu, leaves: &[Var<Cpu>], operation: &Operation) -> (u64, u64)
 }
 
 /// A convolution by a given algorithm, with sizes as in [`CONVOLUTIONS`].
-type AlgorithmAndSizes = (Convolution, (usize, usize, usize, usize, usize));
+type AlgorithmAndSizes = (ConvAlgorithm, (usize, usize, usize, usize, usize));
 
 /// The 3×3 convolutions with stride 1, each by all algorithms.
 fn in_all_ways() -> impl Iterator<Item = AlgorithmAndSizes> {
@@ -110,7 +110,7 @@ fn in_all_ways() -> impl Iterator<Item = AlgorithmAndSizes> {
 }
 
 fn convolution(
-    algorithm: Convolution,
+    algorithm: ConvAlgorithm,
     (c, side, k, stride, kernel): (usize, usize, usize, usize, usize),
     run: impl FnOnce(&[Shape], &Operation),
 ) {
@@ -125,13 +125,13 @@ fn convolution(
         [k].into(),
     ];
     run(&shapes, &move |pass, v| {
-        ops::conv2d_by(algorithm, pass, &v[0], &v[1], Some(&v[2]), options)
+        ops::conv2d_with_algorithm(algorithm, pass, &v[0], &v[1], Some(&v[2]), options)
     });
 }
 
 #[divan::bench(args = CONVOLUTIONS)]
 fn conv2d_forward(bencher: Bencher, sizes: (usize, usize, usize, usize, usize)) {
-    convolution(Convolution::Auto, sizes, |shapes, operation| {
+    convolution(ConvAlgorithm::Auto, sizes, |shapes, operation| {
         forward(bencher, shapes, operation);
     });
 }
@@ -152,7 +152,7 @@ fn conv2d_algorithms_step(bencher: Bencher, (algorithm, sizes): AlgorithmAndSize
 
 #[divan::bench(args = CONVOLUTIONS)]
 fn conv2d_step(bencher: Bencher, sizes: (usize, usize, usize, usize, usize)) {
-    convolution(Convolution::Auto, sizes, |shapes, operation| {
+    convolution(ConvAlgorithm::Auto, sizes, |shapes, operation| {
         step(bencher, shapes, operation);
     });
 }

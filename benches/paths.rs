@@ -20,8 +20,8 @@ use fieldtrial::losses::{
 use fieldtrial::measure::Stopwatch;
 use fieldtrial::models::{CannedNetSpec, EquilibriumSpec, ModelSpec, NeuralSdeSpec};
 use fieldtrial::ops::{
-    Convolution, KernelOptions, KernelStatistic, Pass, PathBatch, SignatureKernelLoss, Var,
-    cross_entropy, kernel_loss,
+    ConvAlgorithm, KernelStatistic, Pass, PathBatch, SignatureKernelLoss, SignatureKernelOptions,
+    Var, cross_entropy, loss_of_signature_kernels,
 };
 use fieldtrial::optim::OptimizerSpec;
 use fieldtrial::tasks::{self, Algorithm, TaskParts, TrainingPosition};
@@ -86,7 +86,7 @@ fn step(bencher: Bencher, id: &str) {
         training: &training,
         rows_by_class: &[],
         seed: Seed(1),
-        convolution: Convolution::Auto,
+        convolution: ConvAlgorithm::Auto,
     };
     let mut task = tasks::build(&device, parts).expect("a task");
     let mut optimizer = OptimizerSpec::default().build();
@@ -131,7 +131,7 @@ fn kernels(bencher: Bencher, is_new: bool) {
     let output = Var::constant(&device, output, [8, POINTS - 1])
         .and_then(|var| var.leaf(&device))
         .expect("a leaf");
-    let options = KernelOptions {
+    let options = SignatureKernelOptions {
         sigma: 1.0,
         order: 4,
         points: 50,
@@ -148,7 +148,7 @@ fn kernels(bencher: Bencher, is_new: bool) {
     bencher.bench_local(|| {
         let loss = if is_new { new() } else { Rc::clone(&kept) };
         let mut pass = Pass::recording(&device);
-        let value = kernel_loss(&mut pass, &output, &loss).expect("a loss");
+        let value = loss_of_signature_kernels(&mut pass, &output, &loss).expect("a loss");
         pass.backward(&value, 1.0).expect("gradients")
     });
 }

@@ -15,8 +15,10 @@ use fieldtrial::device::DeviceKind;
 use fieldtrial::event::{Event, Order, Status};
 use fieldtrial::layers::checkpoint;
 use fieldtrial::manifest::Manifest;
-use fieldtrial::plan::{CellSpec, Only, Plan, PlanInputs, PlanOptions};
-use fieldtrial::results::store::{Conditions, Entries, RunKeys, Store, StoredRun, journal_path};
+use fieldtrial::plan::{CellFilter, CellSpec, Plan, PlanInputs, PlanOptions};
+use fieldtrial::results::store::{
+    Conditions, JournalEntries, RunKeys, Store, StoredRun, journal_path,
+};
 use fieldtrial::results::{self, Share, text_for_diff};
 use fieldtrial::trained::{Trained, predict};
 use serde_json::json;
@@ -61,7 +63,7 @@ pub(crate) fn read(format: &str, bytes: &[u8], folder: &Path) -> bool {
             example("experiments/quickstart.toml"),
             &[text().into_owned()],
         ),
-        "only" => Only::parse(&text()).is_ok(),
+        "only" => CellFilter::parse(&text()).is_ok(),
         "event" => serde_json::from_slice::<Event>(bytes).is_ok(),
         "order" => serde_json::from_slice::<Order<CellSpec>>(bytes).is_ok(),
         "stored-run" => stored_run(bytes, folder),
@@ -220,7 +222,11 @@ fn journal(bytes: &[u8], folder: &Path) -> bool {
     let path = journal_path(folder, "1/2".parse::<Share>().expect("a share"));
     fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
     fs::write(&path, bytes).expect("a file");
-    let entries: Vec<_> = Entries::of(&path).into_iter().flatten().flatten().collect();
+    let entries: Vec<_> = JournalEntries::of(&path)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect();
     let store = folder.join("store");
     fs::create_dir_all(&store).expect("folders");
     let mut store = Store::open(&store).expect("a store");

@@ -90,7 +90,7 @@ fn follow(
     loop {
         match outputs.next() {
             Output::Line(text) => program = executable(&text).or(program),
-            Output::Words(text) => say(&text),
+            Output::StderrLine(text) => say(&text),
             Output::Silence => {}
             Output::End => return program,
         }

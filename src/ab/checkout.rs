@@ -75,7 +75,7 @@ impl Checkout {
     }
 
     /// The first 7 digits of the commit hash.
-    pub fn short(&self) -> &str {
+    pub fn abbreviated_commit(&self) -> &str {
         &self.commit[..self.commit.len().min(7)]
     }
 
@@ -171,7 +171,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::results::testing::assert_says;
+    use crate::results::testing::assert_contains;
 
     fn repository() -> (tempfile::TempDir, Repository) {
         let folder = tempfile::tempdir().unwrap();
@@ -228,7 +228,7 @@ mod tests {
             panic!("another error");
         };
         let said = said.render(false);
-        assert_says(&said, "has changes that are not of HEAD~1");
+        assert_contains(&said, "has changes that are not of HEAD~1");
     }
 
     #[test]

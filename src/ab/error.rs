@@ -13,7 +13,7 @@ pub enum AbError {
     Mistake(Failure),
     /// The builds cannot be compared: they use different protocols or formats of results, or differ in what their times
     /// depend on (`environment.must_match`).
-    Unlike(Failure),
+    IncompatibleSides(Failure),
     /// The process of a side ended too early; finished pairs are kept.
     Died(Failure),
     /// The user pressed Ctrl-C.
@@ -23,7 +23,7 @@ pub enum AbError {
 impl AbError {
     /// A mistake of the user that has no position in a file; `help` says what to do.
     pub(crate) fn mistake(title: impl Into<String>, help: impl Into<Option<String>>) -> Self {
-        Self::Mistake(Failure::plain(title, help.into()))
+        Self::Mistake(Failure::without_source(title, help.into()))
     }
 }
 

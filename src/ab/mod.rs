@@ -20,7 +20,7 @@ mod side;
 mod turns;
 mod until_sure;
 
-pub use crate::progress::{Ended, RunName};
+pub use crate::progress::{EndedRun, RunName};
 pub use builder::{build, has_package};
 pub use checkout::Checkout;
 pub use error::AbError;
@@ -28,4 +28,4 @@ pub use protocol::{Hello, OfferedRun, SIDE_PROTOCOL, SideMessage, SideRequest};
 pub use run_pairs::{PairCounts, PairEvent, run_pairs};
 pub use side::Side;
 pub use turns::{BeforeOrAfter, Order, Pair, Turns};
-pub use until_sure::UntilSure;
+pub use until_sure::SequentialTests;

@@ -10,14 +10,14 @@ use std::time::Duration;
 const LAST_LINES: usize = 20;
 
 /// Longest time to wait for a line before [`Output::Silence`] is returned.
-pub(super) const LOOK: Duration = Duration::from_millis(50);
+pub(super) const LINE_TIMEOUT: Duration = Duration::from_millis(50);
 
 pub(super) enum Output {
     /// A line of standard output.
     Line(String),
     /// A line of standard error.
-    Words(String),
-    /// No line arrived within [`LOOK`].
+    StderrLine(String),
+    /// No line arrived within [`LINE_TIMEOUT`].
     Silence,
     End,
 }
@@ -34,7 +34,7 @@ impl Outputs {
     pub(super) fn of(child: &mut Child) -> Self {
         let (sender, lines) = mpsc::channel();
         pass_lines(child.stdout.take(), sender.clone(), Output::Line);
-        pass_lines(child.stderr.take(), sender, Output::Words);
+        pass_lines(child.stderr.take(), sender, Output::StderrLine);
         Self {
             lines,
             stderr_tail: Vec::new(),
@@ -42,9 +42,9 @@ impl Outputs {
     }
 
     pub(super) fn next(&mut self) -> Output {
-        match self.lines.recv_timeout(LOOK) {
+        match self.lines.recv_timeout(LINE_TIMEOUT) {
             Ok(output) => {
-                if let Output::Words(text) = &output {
+                if let Output::StderrLine(text) = &output {
                     self.stderr_tail.push(text.clone());
                     if self.stderr_tail.len() > LAST_LINES {
                         self.stderr_tail.remove(0);

@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::progress::{Ended, RunName};
+use crate::progress::{EndedRun, RunName};
 use crate::results::Environment;
 
 /// Version of this protocol; the parent and its sides must have the same one.
@@ -46,7 +46,7 @@ pub enum SideMessage {
         message: String,
     },
     /// A run has ended. Its result is stored, unless the run was interrupted.
-    Ended(Ended),
+    Ended(EndedRun),
     /// The last message: the results are written.
     Bye,
 }
@@ -101,7 +101,7 @@ mod tests {
             (text(&SideRequest::Finish), text(&SideRequest::Stop)),
             (r#""finish""#.to_owned(), r#""stop""#.to_owned())
         );
-        let ended = SideMessage::Ended(Ended {
+        let ended = SideMessage::Ended(EndedRun {
             name,
             status: Status::Done,
             reason: String::new(),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::protocol::SideMessage;
 use super::side::Side;
 use super::turns::{BeforeOrAfter, Pair};
-use super::{AbError, Ended, UntilSure};
+use super::{AbError, EndedRun, SequentialTests};
 
 /// An event while pairs run.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub enum PairEvent<'a> {
     /// The side of the current run has sent a message.
     SideMessage(SideMessage),
     /// The verdict on a cell is significant after some of its pairs; its other pairs are left out.
-    Sure {
+    VerdictSignificant {
         /// Key of the cell.
         key: &'a str,
         /// Number of pairs after which the verdict was significant.
@@ -32,9 +32,9 @@ pub enum PairEvent<'a> {
     /// Both runs of a pair have ended.
     Ended {
         /// Result of the run of the side before.
-        before: &'a Ended,
+        before: &'a EndedRun,
         /// Result of the run of the side after.
-        after: &'a Ended,
+        after: &'a EndedRun,
     },
 }
 
@@ -64,7 +64,7 @@ pub fn run_pairs(
     sides: &mut [&mut Side; 2],
     pairs: &[Pair],
     score: &mut PairCounts,
-    mut until_sure: Option<&mut UntilSure>,
+    mut until_sure: Option<&mut SequentialTests>,
     interrupted: &AtomicBool,
     see: &mut dyn FnMut(PairEvent<'_>),
 ) -> Result<(), AbError> {
@@ -74,12 +74,16 @@ pub fn run_pairs(
     let mut sure: HashSet<&str> = HashSet::new();
     for pair in pairs {
         let key = &*pair.name.key;
-        let enough = || until_sure.as_ref().and_then(|cells| cells.enough(key));
+        let enough = || {
+            until_sure
+                .as_ref()
+                .and_then(|cells| cells.pairs_if_significant(key))
+        };
         if !sure.contains(key)
             && let Some(pairs) = enough()
         {
             sure.insert(key);
-            see(PairEvent::Sure { key, pairs });
+            see(PairEvent::VerdictSignificant { key, pairs });
         }
         if sure.contains(key) {
             score.not_needed += 1;

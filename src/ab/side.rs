@@ -13,9 +13,9 @@ use crate::event::Status;
 use crate::progress::write_line;
 use crate::results::FORMAT_VERSION;
 
-use super::output::{LOOK, Output, Outputs};
+use super::output::{LINE_TIMEOUT, Output, Outputs};
 use super::protocol::{Hello, SIDE_PROTOCOL, SideMessage, SideRequest};
-use super::{AbError, Ended, RunName};
+use super::{AbError, EndedRun, RunName};
 
 /// How long the parent waits for a side that it ends early to write its results; then it kills the side.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -57,7 +57,7 @@ impl Side {
                         process,
                     });
                 }
-                Output::Words(text) => say(&text),
+                Output::StderrLine(text) => say(&text),
                 Output::Silence => {}
                 Output::End => return Err(process.no_greeting(label)),
             }
@@ -76,7 +76,7 @@ impl Side {
         name: &RunName,
         interrupted: &AtomicBool,
         tell: &mut dyn FnMut(SideMessage),
-    ) -> Result<Ended, AbError> {
+    ) -> Result<EndedRun, AbError> {
         self.process.send(&SideRequest::Run(name.clone()));
         let mut is_stopping = false;
         loop {
@@ -108,11 +108,11 @@ impl Side {
     }
 
     /// The next message of the side, or a line of its standard error as a warning; `None` if no line arrives within
-    /// [`LOOK`], or if a line of standard output is no message.
+    /// [`LINE_TIMEOUT`], or if a line of standard output is no message.
     fn next(&mut self) -> Result<Option<SideMessage>, AbError> {
         match self.process.outputs.next() {
             Output::Line(line) => Ok(serde_json::from_str(&line).ok()),
-            Output::Words(message) => Ok(Some(SideMessage::Warning { message })),
+            Output::StderrLine(message) => Ok(Some(SideMessage::Warning { message })),
             Output::Silence => Ok(None),
             Output::End => Err(self.process.died(&self.label)),
         }
@@ -145,7 +145,7 @@ fn greeting(line: &str, label: &str) -> Result<Hello, AbError> {
 fn unlike(title: String) -> AbError {
     let help = "choose a ref whose build speaks the same version, or run each build by itself and hold the two results \
                 folders against each other with `compare`";
-    AbError::Unlike(Failure::plain(title, Some(help.to_owned())))
+    AbError::IncompatibleSides(Failure::without_source(title, Some(help.to_owned())))
 }
 
 #[derive(Debug)]
@@ -210,7 +210,7 @@ impl Process {
         };
         let title = format!("{label} has ended before it should ({how}){words}");
         let help = "what was finished is kept; the same command goes on".to_owned();
-        AbError::Died(Failure::plain(title, Some(help)))
+        AbError::Died(Failure::without_source(title, Some(help)))
     }
 
     fn has_ended(&mut self) -> bool {
@@ -226,7 +226,7 @@ impl Drop for Process {
         self.stdin = None;
         let began = Instant::now();
         while self.has_greeted && began.elapsed() < PATIENCE && !self.has_ended() {
-            thread::sleep(LOOK);
+            thread::sleep(LINE_TIMEOUT);
         }
         if !self.has_ended() {
             os::kill_group(&mut self.child);

@@ -1,8 +1,8 @@
-//! [`UntilSure`]: the times of each cell's pairs so far, and whether they give a significant verdict.
+//! [`SequentialTests`]: the times of each cell's pairs so far, and whether they give a significant verdict.
 
 use std::collections::HashMap;
 
-use crate::compare::is_sure;
+use crate::compare::has_sequential_verdict;
 use crate::results::{BlockRow, ResultSet};
 
 use super::RunName;
@@ -17,11 +17,11 @@ struct Cell {
 
 /// The times of all compared cells, by key.
 #[derive(Debug, Clone, Default)]
-pub struct UntilSure {
+pub struct SequentialTests {
     cells: HashMap<String, Cell>,
 }
 
-impl UntilSure {
+impl SequentialTests {
     /// Starts without pairs for the cells `keys`. `threshold` returns the smallest relative effect that matters in a
     /// cell (0.02 is 2 %).
     pub fn new(keys: &[String], threshold: impl Fn(&str) -> f64) -> Self {
@@ -59,9 +59,10 @@ impl UntilSure {
     }
 
     /// Number of a cell's pairs if its verdict is significant; `None` if it is not.
-    pub fn enough(&self, key: &str) -> Option<usize> {
+    pub fn pairs_if_significant(&self, key: &str) -> Option<usize> {
         let cell = self.cells.get(key)?;
-        let is_enough = is_sure(&cell.before, &cell.after, self.cells.len(), cell.threshold);
+        let is_enough =
+            has_sequential_verdict(&cell.before, &cell.after, self.cells.len(), cell.threshold);
         is_enough.then_some(cell.after.len())
     }
 }

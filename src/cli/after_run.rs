@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::base::shell;
 use crate::base::text::count;
 use crate::plan::Plan;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 use crate::report::{self, ReportError, ReportOptions};
-use crate::results::{self, from_here};
+use crate::results::{self, relative_to_current_dir};
 
 use super::problem::mistake;
 use super::run_arguments::RunArguments;
@@ -20,12 +20,15 @@ pub(super) fn render(no_report: bool, plan: &Plan) -> Result<Option<PathBuf>, Pr
     }
     let files = report::render(&plan.results_folder, &ReportOptions::default());
     let files = files.map_err(ReportError::into_failure)?;
-    Ok(files.first().map(|path| from_here(path)))
+    Ok(files.first().map(|path| relative_to_current_dir(path)))
 }
 
 /// The summary sentences at the head of the report; empty for a shard and without a report. They are computed from the
 /// results files, as in the report: values there are rounded, so that equal values are ties in rank tests.
-pub(super) fn answer(arguments: &RunArguments, folder: &Path) -> Result<Vec<String>, Problem> {
+pub(super) fn summary_sentences(
+    arguments: &RunArguments,
+    folder: &Path,
+) -> Result<Vec<String>, Problem> {
     if arguments.shard.is_some() || arguments.no_report {
         return Ok(Vec::new());
     }
@@ -35,12 +38,12 @@ pub(super) fn answer(arguments: &RunArguments, folder: &Path) -> Result<Vec<Stri
 
 /// Suggests next commands: one that tests the recommendations, and how to show results in `git diff`. Prints nothing
 /// for a shard or with `--quiet`.
-pub(super) fn advise(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
-    if arguments.shard.is_none() && arguments.detail() > Detail::Quiet {
+pub(super) fn suggest_commands(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
+    if arguments.shard.is_none() && arguments.detail() > Verbosity::Quiet {
         if !arguments.no_report {
             say_recommendations(&plan.results_folder)?;
         }
-        diff_driver::advise(&plan.results_folder);
+        diff_driver::suggest_diff_driver(&plan.results_folder);
     }
     Ok(())
 }
@@ -54,7 +57,10 @@ fn say_recommendations(folder: &Path) -> Result<(), Problem> {
     let rows = results::read_recommendations(folder).map_err(mistake)?;
     let open = rows.iter().filter(|row| row.status == "proposed").count();
     if open > 0 {
-        let (what, next) = (count(open, "recommendation"), from_here(&next));
+        let (what, next) = (
+            count(open, "recommendation"),
+            relative_to_current_dir(&next),
+        );
         let run = shell::command(&shell::joined(["run", &*next.to_string_lossy()]));
         let tests = if open == 1 { "tests it" } else { "tests them" };
         eprintln!("{what}: {run} {tests}");

@@ -36,7 +36,7 @@ struct Order {
 
 /// Reads an [`Order`] from standard input, computes its baselines, and writes their names and metrics to standard
 /// output as one line of JSON.
-pub(super) fn answer_parent() -> Outcome {
+pub(super) fn serve_baselines() -> Outcome {
     let mut out = os::take_stdout()?;
     let order: Order = serde_json::from_reader(io::stdin().lock()).map_err(mistake)?;
     let data = order
@@ -54,7 +54,7 @@ pub(super) fn answer_parent() -> Outcome {
 
 /// Completes `baselines.csv` for the data of the plan's selected cells (of a search: the data of the best trials in
 /// `results`); returns its rows.
-pub(super) fn of_plan(
+pub(super) fn complete_baselines(
     plan: &Plan,
     cells: &[PlannedCell],
     results: &ResultSet,
@@ -142,7 +142,7 @@ fn compute(spec: &CellSpec, seeds: &[u64], says: bool) -> Vec<(u64, (String, Met
     for &seed in seeds {
         let order = Order {
             dataset: (*spec.dataset).clone(),
-            fraction: spec.validation.share(),
+            fraction: spec.validation.fraction_or_zero(),
             seed,
         };
         match ask(&order) {
@@ -186,7 +186,7 @@ fn digest(cell: &PlannedCell) -> String {
     let dataset = dataset.map_or("", |(_, digest)| digest);
     short_hash(&format!(
         "{dataset} {} {VERSION}",
-        cell.spec.validation.share()
+        cell.spec.validation.fraction_or_zero()
     ))
 }
 

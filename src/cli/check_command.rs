@@ -10,15 +10,15 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 
 use crate::base::shell;
-use crate::base::text::{count, visible};
+use crate::base::text::{count, escape_control};
 use crate::diag::Failure;
 use crate::event::{Event, Job, RunId, RunOutcome, Status};
-use crate::execute::{Launch, Share, WorkerProgram};
+use crate::execute::{CpuShare, Launch, WorkerProgram};
 use crate::models::CommandSpec;
 use crate::plan::{CellSpec, Feasibility};
 
 use super::output::Stdout;
-use super::printed::Printed;
+use super::printed::PrintedMetric;
 use super::single_cell::single_cell;
 use super::{Outcome, exit_code};
 
@@ -49,11 +49,11 @@ pub(super) fn check_command(arguments: &CheckCommandArguments) -> Outcome {
         let kind = cell.spec.model.kind();
         let title = format!("`{name}` is a `{kind}`, which trains in Fieldtrial itself");
         let help = "`check-command` is for models of `kind = \"command\"`".to_owned();
-        return Err(Failure::plain(title, Some(help)).into());
+        return Err(Failure::without_source(title, Some(help)).into());
     };
     if let Feasibility::Infeasible(reason) | Feasibility::Skipped(reason) = &cell.feasibility {
         let title = format!("`{name}` cannot run here: {reason}");
-        return Err(Failure::plain(title, None).into());
+        return Err(Failure::without_source(title, None).into());
     }
     let mut spec = cell.spec;
     let mut limits = (*spec.limits).clone();
@@ -90,16 +90,19 @@ const READ_BYTES: u64 = 1 << 20;
 
 /// Lines for the manifest that turn printed numbers into metrics, for numbers that are not metrics yet.
 fn proposed(model: &str, command: &CommandSpec, printed: &str) -> String {
-    let is_known = |one: &Printed| {
+    let is_known = |one: &PrintedMetric| {
         command.metrics.contains_key(&one.name) || command.scrape.contains_key(&one.name)
     };
-    let mut found = Printed::in_output(printed);
+    let mut found = PrintedMetric::in_output(printed);
     found.retain(|one| !is_known(one));
     if found.is_empty() {
         return String::new();
     }
-    let declared: Vec<String> = found.iter().filter_map(Printed::declared).collect();
-    let scraped = found.iter().map(Printed::scraped).collect();
+    let declared: Vec<String> = found
+        .iter()
+        .filter_map(PrintedMetric::metrics_line)
+        .collect();
+    let scraped = found.iter().map(PrintedMetric::scrape_line).collect();
     let head =
         "printed   numbers that look like metrics; these lines of the manifest report them\n";
     let section = |(section, lines): (&str, Vec<String>)| match &lines[..] {
@@ -135,10 +138,10 @@ fn run(spec: &CellSpec, seed: u64, seen: &mut Seen) -> std::io::Result<(RunOutco
         resume: None,
         trial: None,
     };
-    let mut worker = WorkerProgram::this(None)?;
+    let mut worker = WorkerProgram::running_executable(None)?;
     worker.results = Some(folder.path().to_owned());
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = Share {
+    let share = CpuShare {
         threads: spec.train.threads.unwrap_or(threads),
         cores: None,
     };
@@ -171,7 +174,7 @@ fn run(spec: &CellSpec, seed: u64, seen: &mut Seen) -> std::io::Result<(RunOutco
         .filter_map(|run| std::fs::read_dir(run.path()).ok())
         .flatten()
         .flatten();
-    let names = files.map(|file| visible(&file.file_name().to_string_lossy()).into_owned());
+    let names = files.map(|file| escape_control(&file.file_name().to_string_lossy()).into_owned());
     Ok((outcome, names.collect()))
 }
 

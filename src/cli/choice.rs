@@ -8,19 +8,19 @@ use clap::Args;
 use crate::base::shell;
 use crate::cluster::Jobs;
 use crate::diag::{Failure, Place};
-use crate::plan::{Plan, PlannedCell, project_folder, results_root, wrong_name};
+use crate::plan::{Plan, PlannedCell, experiment_name_error, project_folder, results_root};
 use crate::results::store::journals;
-use crate::results::{self, from_here, has_results, no_results};
+use crate::results::{self, has_results, no_results_error, relative_to_current_dir};
 
 use super::Problem;
 use super::problem::mistake;
 use super::run_plan::{plan_of, prepare_data, refuse_shared_name};
-use super::words::Words;
+use super::words::CommandWords;
 
 /// Parses the name of a results folder: it must be valid as a manifest's `name`, so that it stays below `reports/`. The
 /// error says what is wrong.
 fn experiment_name(text: &str) -> Result<String, String> {
-    let Some(wrong) = wrong_name(text, Place::default()) else {
+    let Some(wrong) = experiment_name_error(text, Place::default()) else {
         return Ok(text.to_owned());
     };
     let labels = wrong.labels.into_iter().map(|label| label.text);
@@ -49,35 +49,36 @@ pub(super) struct PlanChoice {
     pub(super) results_name: Option<String>,
 }
 
-pub(super) struct Chosen {
+pub(super) struct SelectedPlan {
     pub(super) plan: Plan,
     pub(super) cells: Vec<PlannedCell>,
 }
 
 impl PlanChoice {
     /// Makes the plan, and generates missing data, because cell hashes depend on the content of data.
-    pub(super) fn plan(&self) -> Result<Chosen, Problem> {
-        self.look()?.with_data(|| self.look())
+    pub(super) fn plan(&self) -> Result<SelectedPlan, Problem> {
+        self.plan_without_data()?
+            .with_data(|| self.plan_without_data())
     }
 
     /// Makes the plan without generating data.
-    pub(super) fn look(&self) -> Result<Chosen, Problem> {
+    pub(super) fn plan_without_data(&self) -> Result<SelectedPlan, Problem> {
         let choice = self.resolved()?;
         let (only, name) = (choice.only.as_ref(), choice.results_name.as_ref());
         let plan = plan_of(&choice.manifest, &choice.set, only, name)?;
         refuse_shared_name(&plan)?;
-        Ok(Chosen::of(plan))
+        Ok(SelectedPlan::of(plan))
     }
 
     /// The arguments that select this plan, quoted for a command line.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn to_command_line(&self) -> String {
         let resolved = self.resolved();
-        shell::joined(resolved.as_ref().unwrap_or(self).list().0)
+        shell::joined(resolved.as_ref().unwrap_or(self).to_arguments().0)
     }
 
     /// The arguments that select this plan, as words of a command line.
-    pub(super) fn list(&self) -> Words {
-        Words::default()
+    pub(super) fn to_arguments(&self) -> CommandWords {
+        CommandWords::default()
             .words([self.manifest.display()])
             .option("--set", &self.set)
             .option("--only", &self.only)
@@ -90,10 +91,10 @@ impl PlanChoice {
         if is_manifest || self.manifest.is_file() {
             return Ok(self.clone());
         }
-        let folder = folder_of(&self.manifest).ok_or_else(|| no_results(&self.manifest))?;
+        let folder = folder_of(&self.manifest).ok_or_else(|| no_results_error(&self.manifest))?;
         if let Some(jobs) = Jobs::read(&folder).map_err(mistake)? {
             return Ok(Self {
-                manifest: from_here(&project_folder(&folder).join(&jobs.manifest)),
+                manifest: relative_to_current_dir(&project_folder(&folder).join(&jobs.manifest)),
                 set: jobs.set,
                 only: jobs.only,
                 results_name: jobs.results_name,
@@ -106,19 +107,19 @@ impl PlanChoice {
                 "the shards of `{name}` are not merged yet: only their manifest knows them all"
             );
             let help = Some("name the manifest instead of the results".to_owned());
-            return Err(Failure::plain(title, help).into());
+            return Err(Failure::without_source(title, help).into());
         }
         let plan = results::read(&folder).map_err(mistake)?.plan;
         let manifest = project_folder(&folder).join(&plan.manifest_path);
         Ok(Self {
-            manifest: from_here(&manifest),
+            manifest: relative_to_current_dir(&manifest),
             results_name: (name != plan.name.as_str()).then(|| name.into_owned()),
             ..self.clone()
         })
     }
 }
 
-impl Chosen {
+impl SelectedPlan {
     pub(super) fn of(plan: Plan) -> Self {
         let cells = plan.cells().collect();
         Self { plan, cells }

@@ -13,7 +13,7 @@ const ATTRIBUTE: &str = "diff=fieldtrial";
 /// it.
 ///
 /// A file in `reports/.store/` records that it was printed; if that cannot be written, nothing is printed.
-pub(super) fn advise(results: &Path) {
+pub(super) fn suggest_diff_driver(results: &Path) {
     let Some(reports) = results.parent() else {
         return;
     };

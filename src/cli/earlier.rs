@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::event::RunId;
-use crate::execute::Why;
-use crate::plan::{PlannedCell, Resume, STATE};
+use crate::execute::RunReason;
+use crate::plan::{PlannedCell, ResumeFiles, STATE_FILE_PREFIX};
 use crate::train::lineage_and_epochs;
 
 /// The training states from which runs of a plan may resume.
@@ -39,7 +39,7 @@ impl EarlierStates {
     fn add(&mut self, path: PathBuf) {
         let name = path.file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned();
-        if name.starts_with(STATE)
+        if name.starts_with(STATE_FILE_PREFIX)
             && let Some((lineage, epochs)) = lineage_and_epochs(&path)
         {
             let states = self.states.entry((name, lineage)).or_default();
@@ -49,7 +49,12 @@ impl EarlierStates {
 
     /// Where the training state of a run is stored, and from which state it resumes: its own, else that of a run of
     /// fewer epochs, unless it must start from the beginning.
-    pub(super) fn resume(&self, cell: &PlannedCell, id: RunId, why: &Why) -> Option<Resume> {
+    pub(super) fn resume(
+        &self,
+        cell: &PlannedCell,
+        id: RunId,
+        why: &RunReason,
+    ) -> Option<ResumeFiles> {
         let mut resume = cell.resume(id.seed, id.block)?;
         if begins_anew(why) {
             resume.from = None;
@@ -60,13 +65,13 @@ impl EarlierStates {
     }
 
     /// Number of finished epochs of the state from which a run resumes.
-    pub(super) fn epochs(&self, cell: &PlannedCell, id: RunId, why: &Why) -> Option<usize> {
+    pub(super) fn epochs(&self, cell: &PlannedCell, id: RunId, why: &RunReason) -> Option<usize> {
         let from = self.resume(cell, id, why)?.from?;
         Some(lineage_and_epochs(&from)?.1)
     }
 
     /// The state with the most epochs from which the run can resume with the same results as without interruption.
-    fn shorter(&self, cell: &PlannedCell, resume: &Resume) -> Option<PathBuf> {
+    fn shorter(&self, cell: &PlannedCell, resume: &ResumeFiles) -> Option<PathBuf> {
         let name = resume.state.file_name()?.to_string_lossy().into_owned();
         let states = self.states.get(&(name, resume.lineage.clone()))?.iter();
         let fitting = states.filter(|(epochs, _)| {
@@ -78,10 +83,10 @@ impl EarlierStates {
 }
 
 /// Whether the run is repeated although its results are known: for its times or its profile, or by request of the user.
-fn begins_anew(why: &Why) -> bool {
+fn begins_anew(why: &RunReason) -> bool {
     matches!(
         why,
-        Why::Fresh | Why::Times(_) | Why::Profile | Why::Checkpoint
+        RunReason::Fresh | RunReason::Times(_) | RunReason::Profile | RunReason::Checkpoint
     )
 }
 

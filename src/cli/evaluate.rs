@@ -9,7 +9,7 @@ use crate::base::units::human;
 use crate::device::DeviceKind;
 use crate::progress::Spinner;
 use crate::results::pretty_json;
-use crate::trained::{ConfusionMatrix, Evaluated, Rows, evaluate};
+use crate::trained::{ConfusionMatrix, Evaluated, SplitResults, evaluate};
 
 use super::new_data::NewData;
 use super::output::{Format, Stdout};
@@ -72,7 +72,7 @@ fn text(found: &Evaluated) -> String {
     texts.join("\n")
 }
 
-fn split(rows: &Rows) -> String {
+fn split(rows: &SplitResults) -> String {
     let name = match rows.name {
         "val" => "validation rows",
         "test" => "test rows",

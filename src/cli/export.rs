@@ -98,7 +98,7 @@ fn to_onnx(folder: &Path) -> Result<(), Problem> {
         );
         let help = "it needs PyTorch, onnx and onnxruntime: `pip install torch safetensors onnx onnxruntime`; the PyTorch files are \
                     written";
-        Problem::from(Failure::plain(title, Some(help.to_owned())))
+        Problem::from(Failure::without_source(title, Some(help.to_owned())))
     };
     let ended = ended.map_err(|error| failed(format!("{}: {error}", python.display())))?;
     if ended.status.success() {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::base::file;
-use crate::base::temporary::remove_left;
+use crate::base::temporary::remove_abandoned;
 use crate::datasets::FingerprintCache;
 use crate::plan::{PlanInputs, results_root};
 use crate::results::{create_folder, write_if_changed};
@@ -23,7 +23,8 @@ impl Fingerprints {
         let text = file::read(&path).unwrap_or_default();
         let cache: FingerprintCache = serde_json::from_slice(&text).unwrap_or_default();
         let cache = Arc::new(Mutex::new(cache));
-        let inputs = PlanInputs::remembering(Arc::clone(&cache), |told| eprintln!("{told}"));
+        let inputs =
+            PlanInputs::with_fingerprint_cache(Arc::clone(&cache), |told| eprintln!("{told}"));
         Self {
             path,
             cache,
@@ -39,14 +40,14 @@ impl Fingerprints {
 
     /// Writes the cache to disk if it has new digests and there is a results folder. Errors are ignored, since they
     /// only make planning slower.
-    pub(super) fn keep(&self) {
+    pub(super) fn write_to_disk(&self) {
         let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(folder) = self.path.parent() else {
             return;
         };
         if cache.is_changed() && folder.parent().is_some_and(Path::is_dir) {
             let _ = create_folder(folder).and_then(|()| {
-                remove_left(folder);
+                remove_abandoned(folder);
                 write_if_changed(&self.path, &serde_json::to_vec(&*cache).unwrap_or_default())
             });
         }

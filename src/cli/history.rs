@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::base::text::{count, wrapped};
 use crate::compare::{CellHistory, Histories, History, SESSIONS_FOR_A_CHANGE};
-use crate::plan::Only;
+use crate::plan::CellFilter;
 use crate::report::{
     ReportError, first_and_newest, history_commit, history_sentences, history_summary,
     history_title, most_sessions, render_history,
@@ -57,7 +57,11 @@ pub(super) struct HistoryArguments {
 }
 
 pub(super) fn history(arguments: &HistoryArguments) -> Outcome {
-    let only = arguments.only.as_deref().map(Only::parse).transpose()?;
+    let only = arguments
+        .only
+        .as_deref()
+        .map(CellFilter::parse)
+        .transpose()?;
     let (name, since) = (arguments.name.as_deref(), arguments.since.as_deref());
     let found = Histories::read(name, since, only.as_ref())?;
     for why in &found.unreadable {
@@ -68,7 +72,7 @@ pub(super) fn history(arguments: &HistoryArguments) -> Outcome {
     }
     if found.all.is_empty() {
         let title = "no commit has results with times".to_owned();
-        print_failure(&Failure::plain(title, None));
+        print_failure(&Failure::without_source(title, None));
         return Ok(exit_code::NOTHING_TO_COMPARE);
     }
     let is_one = arguments.name.is_some();

@@ -54,7 +54,7 @@ impl Interrupt {
 
     /// Called when no worker is left: from now on the next signal ends the program immediately, unless one was received
     /// before.
-    pub(super) fn stop_waiting(&self) {
+    pub(super) fn exit_on_next_signal(&self) {
         if !self.asked.load(Ordering::SeqCst) {
             self.last.store(true, Ordering::SeqCst);
         }

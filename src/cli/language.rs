@@ -9,7 +9,7 @@ use crate::report::Language;
 /// If there is none; the message lists the codes.
 pub(super) fn language(code: &str) -> Result<Language, String> {
     let codes = || Language::ALL.into_iter().map(Language::code);
-    Language::of_code(code).ok_or_else(|| {
+    Language::from_code(code).ok_or_else(|| {
         let meant = did_you_mean(code, codes());
         meant.unwrap_or_else(|| format!("there are {}", list(codes())))
     })

@@ -27,7 +27,7 @@ pub(super) fn layers(
         let kind = cell.spec.model.kind();
         let title = format!("`{name}` is a `{kind}`, a built-in model, not a list of layers");
         let help = format!("`list models` shows the settings of `{kind}`");
-        return Err(Failure::plain(title, Some(help)).into());
+        return Err(Failure::without_source(title, Some(help)).into());
     };
     let (features, target) = (cell.facts.features, cell.facts.target);
     let layers = spec.expand(features, target).map_err(|mistakes| {

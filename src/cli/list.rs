@@ -70,7 +70,7 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
         (Some(What::Model), ..) => {
             let title = "`list model` needs a manifest and the name of a model in it";
             let help = "for example `list model experiments/architectures.toml resnet`".to_owned();
-            return Err(Failure::plain(title, Some(help)).into());
+            return Err(Failure::without_source(title, Some(help)).into());
         }
         (_, Some(_), _) => return Err(mistake("only `list model` reads a manifest")),
         (what, ..) => {
@@ -174,18 +174,18 @@ fn meaning(setting: &Setting) -> String {
 /// Every section, with the list of its kinds if there is one.
 fn sections(schema: &Schema) -> Vec<Entry> {
     let entries = SECTIONS.iter().flat_map(|(title, source)| match *source {
-        Keys::Top => vec![schema.top()],
+        Keys::Top => vec![schema.top_level_keys()],
         Keys::Of(definition) => vec![schema.table(definition, title)],
         Keys::Kinds(definition) => {
             let name = |kind: &str| format!("{title} kind = \"{kind}\"");
             renamed(schema.kinds(definition), name)
         }
         Keys::Listed(definition, word) => {
-            let about = schema.about(definition);
+            let about = schema.description_of(definition);
             let about = format!("{about} `fieldtrial list {word}` shows the kinds.");
             vec![entry(title, about)]
         }
-        Keys::Space => renamed(schema.space(), |form| format!("{title} {form}")),
+        Keys::Space => renamed(schema.parameter_forms(), |form| format!("{title} {form}")),
     });
     entries.collect()
 }

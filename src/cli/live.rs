@@ -164,7 +164,7 @@ impl Live {
 
     /// The current content of the page; `report` is `None` during the runs.
     fn page(&self, progress: &Progress, report: Option<&str>) -> LivePage {
-        let now = progress.now();
+        let now = progress.current_snapshot();
         let goes_on = report.is_none();
         let running = now.running.iter().map(|(name, state)| LiveRun {
             name: (*name).to_owned(),

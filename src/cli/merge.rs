@@ -6,19 +6,19 @@ use clap::Args;
 
 use crate::base::shell;
 use crate::base::text::count;
-use crate::cluster::{self, Collected, RunNumbers};
+use crate::cluster::{self, CollectSummary, RunNumbers};
 use crate::diag::Failure;
 use crate::execute::Decision;
-use crate::progress::counts;
+use crate::progress::nonzero_counts_text;
 use crate::record::Recorder;
 use crate::results::store::{RunConditions, Store, journals};
-use crate::results::{Session, from_here};
+use crate::results::{Session, relative_to_current_dir};
 use crate::search::share_of_trial;
 
 use super::after_run::render;
 use super::baselines;
-use super::choice::{Chosen, PlanChoice};
-use super::overview::last_number_of_shares;
+use super::choice::{PlanChoice, SelectedPlan};
+use super::overview::last_shard_count;
 use super::problem::mistake;
 use super::run_plan::conditions;
 use super::setup::{self, Setup, record_problem};
@@ -50,28 +50,28 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let collected = collected.map_err(record_problem)?;
     say(&chosen, &collected);
     // The runs may be from machines of another numeric class (vector instructions, device) than this one.
-    conditions.classes = cluster::classes(&store);
+    conditions.classes = cluster::foreign_numeric_classes(&store);
     let setup = Setup::of(&chosen.plan, &chosen.cells, &conditions, &environment);
-    let previous = setup.previous(&store)?;
+    let previous = setup.read_previous(&store)?;
     let mut recorder = setup.recorder(store, previous, Session::begin());
     let missing = missing(&chosen, &conditions, &mut recorder)?;
     let results = recorder.finish().map_err(record_problem)?;
     let is_missing = !missing.runs.is_empty() || !missing.after.is_empty();
     if !is_missing {
-        baselines::of_plan(&chosen.plan, &chosen.cells, &results, true)?;
+        baselines::complete_baselines(&chosen.plan, &chosen.cells, &results, true)?;
     }
     say_files(arguments, &chosen)?;
     // A damaged line matters only if runs are missing: otherwise its run was repeated.
     for place in collected.damaged.iter().filter(|_| is_missing) {
         eprintln!("warning: `{place}` is damaged: it counts as not there");
     }
-    missing.say(&arguments.choice.words());
+    missing.say(&arguments.choice.to_command_line());
     let has_failed = results.blocks.iter().any(|run| run.status.is_failure());
     Ok(exit_code::failed_if(is_missing || has_failed))
 }
 
-fn say_files(arguments: &MergeArguments, chosen: &Chosen) -> Result<(), Problem> {
-    let folder = from_here(&chosen.plan.results_folder);
+fn say_files(arguments: &MergeArguments, chosen: &SelectedPlan) -> Result<(), Problem> {
+    let folder = relative_to_current_dir(&chosen.plan.results_folder);
     eprintln!("results  {}", folder.display());
     if let Some(page) = render(arguments.no_report, &chosen.plan)? {
         eprintln!("report   {}", page.display());
@@ -79,27 +79,27 @@ fn say_files(arguments: &MergeArguments, chosen: &Chosen) -> Result<(), Problem>
     Ok(())
 }
 
-fn refuse_without_journals(chosen: &Chosen) -> Result<(), Problem> {
+fn refuse_without_journals(chosen: &SelectedPlan) -> Result<(), Problem> {
     let folder = &chosen.plan.results_folder;
     if !journals(folder).map_err(mistake)?.is_empty() {
         return Ok(());
     }
-    let shards = from_here(&folder.join("shards"));
+    let shards = relative_to_current_dir(&folder.join("shards"));
     let title = format!("there are no journals of shards in `{}`", shards.display());
     let manifest = chosen.plan.manifest_path.to_string_lossy();
     let run = shell::command(&shell::joined(["run", &*manifest, "--shard", "1/4"]));
     let help = format!("`{run}` writes one");
-    Err(Failure::plain(title, Some(help)).into())
+    Err(Failure::without_source(title, Some(help)).into())
 }
 
-fn say(chosen: &Chosen, collected: &Collected) {
+fn say(chosen: &SelectedPlan, collected: &CollectSummary) {
     let name = &chosen.plan.name;
     let journals = count(collected.journals, "journal");
     let runs = count(collected.taken, "run");
-    let known = counts(&[(collected.known, "known before")]);
+    let known = nonzero_counts_text(&[(collected.known, "known before")]);
     eprintln!("{name}: {journals}: {runs} taken{known}");
     for path in &collected.torn {
-        let path = from_here(path).display().to_string();
+        let path = relative_to_current_dir(path).display().to_string();
         eprintln!(
             "note: the last line of `{path}` has no end and is left out: it is being written, or was cut off"
         );
@@ -114,12 +114,12 @@ fn say(chosen: &Chosen, collected: &Collected) {
 
 /// The runs that no journal contains. For a search, also passes its finished trials to `recorder`.
 fn missing(
-    chosen: &Chosen,
+    chosen: &SelectedPlan,
     conditions: &RunConditions,
     recorder: &mut Recorder<'_>,
 ) -> Result<Missing, Problem> {
     let plan = &chosen.plan;
-    let of = last_number_of_shares(chosen)?.unwrap_or(1);
+    let of = last_shard_count(chosen)?.unwrap_or(1);
     let mut missing = Missing {
         of,
         ..Missing::default()
@@ -144,7 +144,7 @@ fn missing(
         if matches!(decision, Decision::Run(_)) {
             let key = &chosen.cells[id.cell].spec.key;
             let name = format!("{key} seed {} block {}", id.seed, id.block);
-            missing.add(run_numbers.index(of, id).unwrap_or_default(), name);
+            missing.add(run_numbers.shard_index(of, id).unwrap_or_default(), name);
         }
     }
     Ok(missing)

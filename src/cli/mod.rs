@@ -67,9 +67,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::base::shell;
-use crate::base::text::visible_lines;
-use crate::plan::probe_devices_by;
-use crate::report::render_apart_by;
+use crate::base::text::escape_control_lines;
+use crate::plan::set_probe_program;
+use crate::report::set_render_program;
 
 use problem::{Outcome, Problem};
 pub use worker::{is_refused_thread, is_thread_without_stack};
@@ -144,8 +144,8 @@ enum Command {
 /// Runs the program.
 pub fn run() -> ExitCode {
     if let Ok(program) = std::env::current_exe() {
-        probe_devices_by(program.clone());
-        render_apart_by(program);
+        set_probe_program(program.clone());
+        set_render_program(program);
     }
     #[cfg(unix)]
     survive_file_limit();
@@ -154,7 +154,7 @@ pub fn run() -> ExitCode {
         return ExitCode::from(code(worker::worker()));
     }
     if let Some(name) = std::env::args_os().next() {
-        shell::called_as(&name);
+        shell::set_program_name(&name);
     }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -167,7 +167,7 @@ pub fn run() -> ExitCode {
         Command::Submit(arguments) => submit::submit(&arguments),
         Command::Status(arguments) => status::status(&arguments),
         Command::Worker => worker::worker(),
-        Command::Baselines => baselines::answer_parent(),
+        Command::Baselines => baselines::serve_baselines(),
         Command::Probe(arguments) => probe::probe(&arguments),
         Command::Render(arguments) => render::render(&arguments),
         Command::Side(arguments) => side::side(&arguments),
@@ -206,7 +206,7 @@ fn survive_file_limit() {
 /// Prints requested texts (`--help`, `--version`) on standard output, and a mistake in the arguments on standard error.
 fn help_or_mistake(error: &clap::Error) -> Outcome {
     let text = error.render().to_string();
-    let shown = visible_lines(&text);
+    let shown = escape_control_lines(&text);
     if shown == text {
         let printed = error.print();
         if !error.use_stderr() {

@@ -1,4 +1,4 @@
-//! [`NewData`]: data for a trained model, in a file or a folder or on standard input; [`keep_inputs`].
+//! [`NewData`]: data for a trained model, in a file or a folder or on standard input; [`refuse_overwriting_inputs`].
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::diag::Failure;
 use crate::trained::{Trained, TrainedError};
 
 use super::Problem;
-use super::problem::refused;
+use super::problem::mistake_with_help;
 use super::trained::problem_as;
 
 /// New data for a trained model: a file, a folder, or standard input.
@@ -36,7 +36,7 @@ impl NewData {
                 "a model of a dataset `{}` reads no standard input",
                 dataset.kind()
             );
-            return Err(refused(title, "name a file or a folder"));
+            return Err(mistake_with_help(title, "name a file or a folder"));
         }
         let copied = || {
             let mut copy = NamedTempFile::new()?;
@@ -44,7 +44,7 @@ impl NewData {
             Ok(copy)
         };
         let copy = copied().map_err(|error: io::Error| {
-            Failure::plain(format!("cannot read standard input: {error}"), None)
+            Failure::without_source(format!("cannot read standard input: {error}"), None)
         })?;
         Ok(Self {
             path: copy.path().to_owned(),
@@ -67,7 +67,7 @@ impl NewData {
 }
 
 /// Refuses to write to `out` what would replace a file that was read: `data`, the model, or its training data.
-pub(super) fn keep_inputs(
+pub(super) fn refuse_overwriting_inputs(
     out: &Path,
     trained: &Trained,
     data: Option<&Path>,
@@ -82,7 +82,7 @@ pub(super) fn keep_inputs(
         return Ok(());
     };
     let title = format!("`{}` would be overwritten: it is {what}", out.display());
-    Err(refused(
+    Err(mistake_with_help(
         title,
         "nothing is written; name another place by `--out`",
     ))

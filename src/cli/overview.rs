@@ -2,7 +2,9 @@
 
 use std::convert::Infallible;
 
-use crate::cluster::{self, Jobs, RunNumbers, ShardProgress, SlurmError, Task, changed, slurm};
+use crate::cluster::{
+    self, Jobs, RunNumbers, ShardProgress, SlurmError, Task, last_modified, slurm,
+};
 use crate::device::DeviceKind;
 use crate::event::{RunId, Status};
 use crate::execute::Decision;
@@ -13,7 +15,7 @@ use crate::results::store::{RunConditions, Store, journals};
 use crate::search::share_of_trial;
 
 use super::Problem;
-use super::choice::Chosen;
+use super::choice::SelectedPlan;
 use super::problem::mistake;
 use super::run_plan::conditions;
 use super::trials::{Replay, TrialName};
@@ -31,10 +33,10 @@ pub(super) struct Overview {
 impl Overview {
     /// Reads journals and queries Slurm. The number of shards is `shards` of the command line, else that of the
     /// submitted jobs, else the manifest's.
-    pub(super) fn of(chosen: &Chosen, shards: Option<usize>) -> Result<Self, Problem> {
+    pub(super) fn of(chosen: &SelectedPlan, shards: Option<usize>) -> Result<Self, Problem> {
         let jobs = Jobs::read(&chosen.plan.results_folder).map_err(mistake)?;
         let submitted = jobs.as_ref().map(|jobs| jobs.shards);
-        let shards = shards.or(submitted).or(last_number_of_shares(chosen)?);
+        let shards = shards.or(submitted).or(last_shard_count(chosen)?);
         let shards = shards.unwrap_or(chosen.plan.slurm.shards);
         let known: Vec<&str> = jobs.as_ref().map(Jobs::ids).unwrap_or_default();
         // Slurm is queried before the journals are read, so that the journal of a task that has ended is complete.
@@ -64,11 +66,11 @@ impl Overview {
     }
 }
 
-fn shards_progress(chosen: &Chosen, shards: usize) -> Result<Vec<ShardProgress>, Problem> {
+fn shards_progress(chosen: &SelectedPlan, shards: usize) -> Result<Vec<ShardProgress>, Problem> {
     let plan = &chosen.plan;
-    let store = cluster::everything(plan).map_err(mistake)?;
+    let store = cluster::read_with_journals(plan).map_err(mistake)?;
     let (_, mut conditions) = conditions(&plan.manifest_path);
-    conditions.classes = cluster::classes(&store);
+    conditions.classes = cluster::foreign_numeric_classes(&store);
     let runs = match &plan.search {
         None => runs(chosen, shards, &store, &conditions),
         Some(search) => {
@@ -82,7 +84,7 @@ fn shards_progress(chosen: &Chosen, shards: usize) -> Result<Vec<ShardProgress>,
 
 /// Every run with the index of its shard.
 fn runs(
-    chosen: &Chosen,
+    chosen: &SelectedPlan,
     shards: usize,
     store: &Store,
     conditions: &RunConditions,
@@ -102,14 +104,14 @@ fn runs(
             Decision::Keep(status) => Some(*status),
             Decision::Run(_) | Decision::NotNeeded => None,
         };
-        Some((run_numbers.index(shards, *id)?, status))
+        Some((run_numbers.shard_index(shards, *id)?, status))
     };
     decisions.iter().filter_map(run).collect()
 }
 
 /// Every trial of the search with its final status; `None` for a trial that still has to run.
 fn trials(
-    chosen: &Chosen,
+    chosen: &SelectedPlan,
     search: &SearchSpec,
     store: &Store,
     conditions: &RunConditions,
@@ -124,13 +126,13 @@ fn trials(
 }
 
 /// Whether the job requests devices that this machine may lack.
-fn asks_for_devices(chosen: &Chosen) -> bool {
+fn asks_for_devices(chosen: &SelectedPlan) -> bool {
     chosen.plan.slurm.gpus.is_some()
 }
 
 /// The number of shards into which the plan was divided last, from the newest journal; `None` without journals.
-pub(super) fn last_number_of_shares(chosen: &Chosen) -> Result<Option<usize>, Problem> {
+pub(super) fn last_shard_count(chosen: &SelectedPlan) -> Result<Option<usize>, Problem> {
     let journals = journals(&chosen.plan.results_folder).map_err(mistake)?;
-    let last = journals.iter().max_by_key(|journal| changed(journal));
-    Ok(last.map(|journal| Share::of(journal.share)))
+    let last = journals.iter().max_by_key(|journal| last_modified(journal));
+    Ok(last.map(|journal| Share::share_count(journal.share)))
 }

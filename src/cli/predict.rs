@@ -14,7 +14,7 @@ use crate::progress::Spinner;
 use crate::results::PredictionFile;
 use crate::trained::{Trained, predict};
 
-use super::new_data::{NewData, keep_inputs};
+use super::new_data::{NewData, refuse_overwriting_inputs};
 use super::output::Stdout;
 use super::trained::TrainedChoice;
 use super::{Outcome, Problem, exit_code};
@@ -47,7 +47,7 @@ pub(super) struct PredictArguments {
 pub(super) fn run(arguments: &PredictArguments) -> Outcome {
     let trained = arguments.trained.open()?;
     if let Some(out) = &arguments.out {
-        keep_inputs(out, &trained, Some(&arguments.data))?;
+        refuse_overwriting_inputs(out, &trained, Some(&arguments.data))?;
     }
     let data = NewData::open(&arguments.data, &trained)?;
     match &arguments.out {
@@ -74,7 +74,7 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
         Some(folder) => format!("there is no folder `{}`", folder.display()),
         None => error.kind().to_string(),
     };
-    Failure::plain(format!("cannot write `{}`: {reason}", path.display()), None)
+    Failure::without_source(format!("cannot write `{}`: {reason}", path.display()), None)
 }
 
 /// Writes predictions as CSV; returns the number of rows.

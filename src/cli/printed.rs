@@ -44,7 +44,7 @@ const METRICS: [(&str, &[&str]); 2] = [
 
 /// A metric that a program prints.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Printed {
+pub(super) struct PrintedMetric {
     /// Name of the metric in the manifest: `val_loss`.
     pub(super) name: String,
     /// Text before the number: `val loss:`.
@@ -81,7 +81,7 @@ static VALUE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(text).expect("a regular expression")
 });
 
-impl Printed {
+impl PrintedMetric {
     /// Every metric that a program printed, without duplicates, in order.
     pub(super) fn in_output(text: &str) -> Vec<Self> {
         Self::all(text, &IN_OUTPUT)
@@ -151,13 +151,13 @@ impl Printed {
     }
 
     /// The metric's line in `[models.X.metrics]`; `None` for the training loss, which needs no declaration.
-    pub(super) fn declared(&self) -> Option<String> {
+    pub(super) fn metrics_line(&self) -> Option<String> {
         let (name, better) = (&self.name, self.better);
         (name != "train_loss").then(|| format!("{name} = {{ better = \"{better}\" }}"))
     }
 
     /// The line of `[models.X.scrape]` with the regular expression that finds the number in the output.
-    pub(super) fn scraped(&self) -> String {
+    pub(super) fn scrape_line(&self) -> String {
         let before: Vec<String> = self.before.split_whitespace().map(regex::escape).collect();
         let before = before.join(r"\s+").replace('\'', "\\x27");
         format!("{} = '\\b{before}\\s*([-+.\\w]+)'", self.name)
@@ -187,14 +187,14 @@ mod tests {
 
     /// Values that the proposed `scrape` lines find in `text`, by name of the metric.
     fn values(text: &str) -> Vec<(String, Vec<String>)> {
-        let of = |one: Printed| {
-            let line = one.scraped();
+        let of = |one: PrintedMetric| {
+            let line = one.scrape_line();
             let pattern = line.split_once('\'').expect("a pattern").1;
             let pattern = Regex::new(pattern.trim_end_matches('\'')).expect("a pattern");
             let values = pattern.captures_iter(text);
             (one.name, values.map(|value| value[1].to_owned()).collect())
         };
-        Printed::in_output(text).into_iter().map(of).collect()
+        PrintedMetric::in_output(text).into_iter().map(of).collect()
     }
 
     #[test]
@@ -242,13 +242,13 @@ mod tests {
     #[test]
     fn a_source_is_read_as_its_output() {
         let source = r#"loss = 0.0; scores = {}; accumulate={n}; print(f"epoch {epoch}: train_loss={loss:.3f} Acc: {right / n}")"#;
-        let found = Printed::in_source(source);
+        let found = PrintedMetric::in_source(source);
         let found: Vec<(&str, &str)> = found.iter().map(|one| (&*one.name, &*one.before)).collect();
         assert_eq!(found, [("train_loss", "train_loss="), ("acc", "Acc:")]);
         // Strings filled in by `format` and by `%`. A variable that is `True` or `False` is no metric.
         let source = r#"amp = False; losses = {}; print(f"Mixed precision: {amp}")
 print('\nTest set: loss: {:.4f}, Accuracy: {}/{} ({:.0f}%)\n'.format(a, b, c, d)); print("val mae %.3f%%" % x)"#;
-        let found = Printed::in_source(source);
+        let found = PrintedMetric::in_source(source);
         let found: Vec<&str> = found.iter().map(|one| &*one.before).collect();
         assert_eq!(found, ["loss:", "Accuracy:", "val mae"]);
     }

@@ -31,10 +31,10 @@ impl From<io::Error> for Problem {
 pub(super) type Outcome = Result<u8, Problem>;
 
 pub(super) fn mistake(error: impl std::fmt::Display) -> Problem {
-    Failure::plain(error.to_string(), None).into()
+    Failure::without_source(error.to_string(), None).into()
 }
 
 /// A mistake of the user, with help on how to correct it.
-pub(super) fn refused(title: impl Into<String>, help: impl Into<String>) -> Problem {
-    Failure::plain(title, Some(help.into())).into()
+pub(super) fn mistake_with_help(title: impl Into<String>, help: impl Into<String>) -> Problem {
+    Failure::without_source(title, Some(help.into())).into()
 }

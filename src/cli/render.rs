@@ -1,4 +1,4 @@
-//! `fieldtrial render` (hidden): one page by a user's template, in a separate process (`report::render_apart_by`).
+//! `fieldtrial render` (hidden): one page by a user's template, in a separate process (`report::set_render_program`).
 
 use std::io;
 use std::path::PathBuf;
@@ -20,8 +20,8 @@ pub(super) struct RenderArguments {
 
 pub(super) fn render(arguments: &RenderArguments) -> Outcome {
     // An error is ignored: it means that a lower limit is already set.
-    let _ = os::limit_memory(report::PAGE_MEMORY);
+    let _ = os::limit_memory(report::RENDER_MEMORY_LIMIT);
     let (folder, name) = (&arguments.folder, &arguments.name);
-    report::answer_parent(folder, name, io::stdin(), io::stdout())?;
+    report::render_for_parent(folder, name, io::stdin(), io::stdout())?;
     Ok(exit_code::GOOD)
 }

@@ -8,9 +8,9 @@ use std::process::Command;
 use clap::Args;
 
 use crate::diag::Failure;
-use crate::plan::COMPARISON;
+use crate::plan::COMPARISON_TEMPLATE;
 use crate::report::{Language, ReportError, ReportOptions, context, render};
-use crate::results::{no_results, results_folder};
+use crate::results::{no_results_error, results_folder};
 
 use super::language::language;
 use super::{Outcome, exit_code};
@@ -40,7 +40,7 @@ pub(super) struct ReportArguments {
 
 pub(super) fn report(arguments: &ReportArguments) -> Outcome {
     let given = &arguments.results;
-    let folder = results_folder(given).ok_or_else(|| no_results(given))?;
+    let folder = results_folder(given).ok_or_else(|| no_results_error(given))?;
     if arguments.context {
         let text = context(&folder).map_err(ReportError::into_failure)?;
         io::stdout().write_all(text.as_bytes())?;
@@ -54,11 +54,11 @@ pub(super) fn report(arguments: &ReportArguments) -> Outcome {
     let is = |path: &Path, kind: &str| path.extension() == Some(OsStr::new(kind));
     let is_comparison = |path: &PathBuf| {
         path.file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with(COMPARISON))
+            .is_some_and(|name| name.to_string_lossy().starts_with(COMPARISON_TEMPLATE))
     };
     if !arguments.lang.is_empty() && !files.iter().any(is_comparison) {
         eprintln!(
-            "note: only the template `{COMPARISON}` has languages, and it is not among these pages"
+            "note: only the template `{COMPARISON_TEMPLATE}` has languages, and it is not among these pages"
         );
     }
     let mut out = io::stdout().lock();
@@ -68,7 +68,7 @@ pub(super) fn report(arguments: &ReportArguments) -> Outcome {
     if arguments.open {
         let Some(page) = files.iter().find(|path| is(path, "html")) else {
             let title = "the report has no page to open: its template writes no HTML";
-            return Err(Failure::plain(title, None).into());
+            return Err(Failure::without_source(title, None).into());
         };
         open(page)?;
     }
@@ -87,6 +87,6 @@ fn open(page: &Path) -> Result<(), Failure> {
     started.map(|_| ()).map_err(|error| {
         let title = format!("cannot open `{}`: {error}", page.display());
         let help = "the report is written; open it in a browser".to_owned();
-        Failure::plain(title, Some(help))
+        Failure::without_source(title, Some(help))
     })
 }

@@ -9,25 +9,25 @@ use crate::base::shell;
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, StopReason};
 use crate::execute::{
-    self, Decision, Estimator, Listed, ResumeOptions, Source, Summary, UntilPrecise, Why,
-    WorkerProgram,
+    self, Decision, Estimator, PrecisionTracker, ResumeOptions, RunList, RunReason, Source,
+    Summary, WorkerProgram,
 };
 use crate::plan::{CellSpec, Feasibility, Plan, PlannedCell};
-use crate::progress::{Detail, Ending, Progress};
+use crate::progress::{Progress, RunSummary, Verbosity};
 use crate::record::Recorder;
 use crate::report::ReportError;
-use crate::results::environment::missing_counters;
+use crate::results::environment::gpu_counters_error;
 use crate::results::store::{Store, journal_path};
-use crate::results::{ResultSet, Session, from_here};
+use crate::results::{ResultSet, Session, relative_to_current_dir};
 
-use super::after_run::{advise, answer, render};
+use super::after_run::{render, suggest_commands, summary_sentences};
 use super::baselines;
-use super::choice::Chosen;
+use super::choice::SelectedPlan;
 use super::earlier::EarlierStates;
 use super::interrupt::Interrupt;
 use super::live::Live;
 use super::run_arguments::{Invocation, RunArguments};
-use super::run_plan::{announce, conditions, each_run, say_of_data, selected};
+use super::run_plan::{announce, conditions, print_data_remarks, run_lines, selected};
 use super::search_run::{self, SearchRun};
 use super::setup::{Setup, record_problem};
 use super::{Outcome, Problem, exit_code, shard};
@@ -35,16 +35,16 @@ use super::{Outcome, Problem, exit_code, shard};
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
     let choice = &arguments.choice;
-    let first = choice.look()?;
+    let first = choice.plan_without_data()?;
     let interrupt = Interrupt::listen()?;
-    let Chosen { plan, cells } = if arguments.dry_run {
-        interrupt.stop_waiting();
+    let SelectedPlan { plan, cells } = if arguments.dry_run {
+        interrupt.exit_on_next_signal();
         first
     } else {
-        first.with_data(|| choice.look())?
+        first.with_data(|| choice.plan_without_data())?
     };
     refuse_if_nothing_can_run(&plan, &cells)?;
-    say_of_data(&plan, arguments.detail());
+    print_data_remarks(&plan, arguments.detail());
     let (environment, mut conditions) = conditions(&choice.manifest);
     conditions.jobs = search_run::jobs(arguments, plan.search.as_ref());
     let invocation = Invocation {
@@ -67,7 +67,7 @@ pub(super) fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> R
         let manifest = plan.manifest_path.to_string_lossy();
         let shows = shell::command(&shell::joined(["plan", &*manifest]));
         let help = format!("`{shows}` shows the values of every axis");
-        return Err(Failure::plain("`--only` selects no cell", Some(help)).into());
+        return Err(Failure::without_source("`--only` selects no cell", Some(help)).into());
     }
     let mut reasons = Vec::new();
     for (_, cell) in selected {
@@ -78,7 +78,7 @@ pub(super) fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> R
     }
     reasons.dedup();
     let title = format!("no cell of `{}` can run: {}", plan.name, reasons.join("; "));
-    Err(Failure::plain(title, None).into())
+    Err(Failure::without_source(title, None).into())
 }
 
 impl Invocation<'_> {
@@ -89,13 +89,13 @@ impl Invocation<'_> {
         let (decisions, _) = self.decisions(&store);
         let estimator = Estimator::new(&store, setup.conditions);
         announce(setup.plan, cells, &decisions, &estimator);
-        io::stdout().write_all(each_run(cells, &decisions).as_bytes())?;
+        io::stdout().write_all(run_lines(cells, &decisions).as_bytes())?;
         Ok(exit_code::GOOD)
     }
 
     /// Every run of the selected cells, with the decision whether it is executed, and the known times for
     /// `measure.until`. A shard ignores `measure.until`, because it has only some of a cell's runs.
-    fn decisions(&self, store: &Store) -> (Vec<(RunId, Decision)>, UntilPrecise) {
+    fn decisions(&self, store: &Store) -> (Vec<(RunId, Decision)>, PrecisionTracker) {
         let (arguments, setup) = (self.arguments, &self.setup);
         let options = ResumeOptions {
             fresh: arguments.fresh,
@@ -104,9 +104,9 @@ impl Invocation<'_> {
             without_checkpoints: false,
         };
         let selected = selected(setup.plan, setup.cells);
-        let mut until = UntilPrecise::of(setup.plan, selected.clone());
+        let mut until = PrecisionTracker::of(setup.plan, selected.clone());
         let repeats = arguments.shard.is_none().then_some(&mut until);
-        let decisions = execute::decide(selected, store, setup.conditions, options, repeats);
+        let decisions = execute::decide_runs(selected, store, setup.conditions, options, repeats);
         (
             shard::runs_of_shard(arguments.shard, setup.cells, decisions),
             until,
@@ -117,8 +117,8 @@ impl Invocation<'_> {
     fn run(&self) -> Outcome {
         let session = Session::begin();
         let (arguments, setup, cells) = (self.arguments, &self.setup, self.setup.cells);
-        let says_more = arguments.detail() > Detail::Quiet;
-        if let Some(reason) = missing_counters(setup.environment).filter(|_| says_more) {
+        let says_more = arguments.detail() > Verbosity::Quiet;
+        if let Some(reason) = gpu_counters_error(setup.environment).filter(|_| says_more) {
             eprintln!("note: load, clocks and energy of GPUs are not measured: {reason}");
         }
         let (store, previous) = shard::open(setup, arguments.shard)?;
@@ -128,19 +128,19 @@ impl Invocation<'_> {
             announce(setup.plan, cells, &decisions, &estimator);
         }
         if arguments.verbose {
-            eprint!("{}", each_run(cells, &decisions));
+            eprint!("{}", run_lines(cells, &decisions));
         }
         let jobs = jobs(cells, &decisions, &estimator);
         let is_kept = |(_, decision): &&(RunId, Decision)| matches!(decision, Decision::Keep(_));
         let kept = decisions.iter().filter(is_kept).count();
-        let mut progress = Progress::new(&jobs, arguments.detail(), arguments.events());
+        let mut progress = Progress::new(&jobs, arguments.detail(), arguments.prints_events());
         let launcher = setup.launcher(&store)?;
         let mut recorder = setup.recorder(store, previous, session);
         let summary = if jobs.is_empty() {
-            progress.see_nothing_to_do(setup.conditions.jobs);
+            progress.show_no_runs(setup.conditions.jobs);
             Summary::default()
         } else {
-            let source = &mut Listed::new(jobs, until);
+            let source = &mut RunList::new(jobs, until);
             self.execute(source, &launcher, &mut recorder, &mut progress)?
                 .0
         };
@@ -172,7 +172,7 @@ impl Invocation<'_> {
         let options = (self.setup.conditions, self.arguments.max_failures());
         let interrupted = self.interrupt.is_asked();
         let summary = execute::run(source, launcher, options, interrupted, &mut sink);
-        self.interrupt.stop_waiting();
+        self.interrupt.exit_on_next_signal();
         if let Some(live) = live {
             let report = if self.arguments.no_report {
                 ""
@@ -187,8 +187,11 @@ impl Invocation<'_> {
     /// The page of `--live`; `None` without this option.
     fn live(&self) -> Option<Live> {
         let live = self.arguments.live.then(|| Live::new(self.setup.plan))?;
-        if self.arguments.detail() > Detail::Quiet {
-            eprintln!("live     {}", from_here(live.path()).display());
+        if self.arguments.detail() > Verbosity::Quiet {
+            eprintln!(
+                "live     {}",
+                relative_to_current_dir(live.path()).display()
+            );
         }
         Some(live)
     }
@@ -203,8 +206,9 @@ impl Invocation<'_> {
     ) -> Outcome {
         let (arguments, plan) = (self.arguments, self.setup.plan);
         if arguments.shard.is_none() && summary.stopped.is_none() {
-            let says = arguments.detail() > Detail::Quiet;
-            results.baselines = baselines::of_plan(plan, self.setup.cells, &results, says)?;
+            let says = arguments.detail() > Verbosity::Quiet;
+            results.baselines =
+                baselines::complete_baselines(plan, self.setup.cells, &results, says)?;
         }
         // A shard has a journal, but no results files or report.
         let (folder, report) = match arguments.shard {
@@ -214,10 +218,10 @@ impl Invocation<'_> {
                 render(arguments.no_report, plan)?,
             ),
         };
-        let ending = Ending {
+        let ending = RunSummary {
             results: &results,
-            folder: &from_here(&folder),
-            command: &arguments.again(),
+            folder: &relative_to_current_dir(&folder),
+            command: &arguments.resume_command(),
             ended: summary.ended,
             left: summary.left,
             not_needed: summary.not_needed,
@@ -225,10 +229,10 @@ impl Invocation<'_> {
             stopped: summary.stopped,
             wall_s: self.began.elapsed().as_secs_f64(),
             report: report.as_deref(),
-            answer: &answer(arguments, &plan.results_folder)?,
+            answer: &summary_sentences(arguments, &plan.results_folder)?,
         };
         progress.end(&ending);
-        advise(arguments, plan)?;
+        suggest_commands(arguments, plan)?;
         if summary.stopped == Some(StopReason::Interrupted) {
             return Ok(exit_code::INTERRUPTED);
         }
@@ -261,7 +265,7 @@ fn jobs(
             Decision::Run(why) => Some((*id, why)),
             Decision::Keep(_) | Decision::NotNeeded => None,
         });
-    let whys: HashMap<RunId, &Why> = whys.collect();
+    let whys: HashMap<RunId, &RunReason> = whys.collect();
     let wanted: Vec<RunId> = whys.keys().copied().collect();
     let specs = cells.iter().map(|cell| Arc::new(cell.spec.clone()));
     let specs: Vec<Arc<CellSpec>> = specs.collect();
@@ -273,7 +277,8 @@ fn jobs(
     let mut expected = HashMap::new();
     let mut expected_s = |id: RunId| {
         let expected = expected.entry((id.cell, id.block == 0));
-        let expected = expected.or_insert_with(|| estimator.run(&cells[id.cell], id.block));
+        let expected =
+            expected.or_insert_with(|| estimator.expected_run_time(&cells[id.cell], id.block));
         expected.map(|expected| expected.seconds)
     };
     let earlier = EarlierStates::of(cells);

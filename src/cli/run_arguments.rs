@@ -4,14 +4,14 @@ use std::time::Instant;
 
 use clap::Args;
 
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 use crate::results::Share;
 
 use super::choice::PlanChoice;
 use super::interrupt::Interrupt;
 use super::output::Format;
 use super::setup::Setup;
-use super::words::Words;
+use super::words::CommandWords;
 
 /// Run a manifest: everything that is not finished yet, each run in a process of its own
 ///
@@ -72,24 +72,24 @@ impl RunArguments {
     }
 
     /// Level of detail of the printed text.
-    pub(super) fn detail(&self) -> Detail {
+    pub(super) fn detail(&self) -> Verbosity {
         match (self.quiet, self.verbose) {
-            (true, _) => Detail::Quiet,
-            (_, true) => Detail::Verbose,
-            _ => Detail::Normal,
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Normal,
         }
     }
 
     /// Whether every event is also printed on standard output as a line of JSON.
-    pub(super) fn events(&self) -> bool {
+    pub(super) fn prints_events(&self) -> bool {
         self.format == Format::Json
     }
 
     /// The command that executes the remaining runs: the same without options that repeat finished runs.
-    pub(super) fn again(&self) -> String {
-        Words::default()
+    pub(super) fn resume_command(&self) -> String {
+        CommandWords::default()
             .words(["run"])
-            .words(self.choice.list().0)
+            .words(self.choice.to_arguments().0)
             .option("--shard", self.shard)
             .option("--jobs", self.jobs)
             .option("--max-failures", self.max_failures)
@@ -97,7 +97,7 @@ impl RunArguments {
             .flag("--no-report", self.no_report)
             .flag("--live", self.live)
             .flag("--verbose", self.verbose)
-            .flag("--format=json", self.events())
+            .flag("--format=json", self.prints_events())
             .command()
     }
 }
@@ -125,7 +125,7 @@ mod tests {
     fn the_command_to_continue_keeps_the_selection_and_runs_nothing_again() {
         let line =
             "run x.toml --fresh --retry --jobs 2 --set matrix.batch-size=[8] --only model=it's";
-        let again = Line::parse_from(line.split(' ')).run.again();
+        let again = Line::parse_from(line.split(' ')).run.resume_command();
         let expected =
             "fieldtrial run x.toml --set 'matrix.batch-size=[8]' --only 'model=it'\\''s' --jobs 2";
         assert_eq!(again, expected);

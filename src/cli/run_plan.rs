@@ -9,12 +9,12 @@ use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
 use crate::event::RunId;
-use crate::execute::{self, Decision, Estimate, Estimator, ResumeOptions, UntilPrecise};
+use crate::execute::{self, Decision, Estimate, Estimator, PrecisionTracker, ResumeOptions};
 use crate::manifest::{self, Manifest};
 use crate::plan::{
-    Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell, manifests_with_name,
+    CellFilter, Feasibility, Plan, PlanInputs, PlanOptions, PlannedCell, manifests_with_name,
 };
-use crate::progress::{Detail, counts, fitted};
+use crate::progress::{Verbosity, nonzero_counts_text, wrap_to_terminal};
 use crate::results::environment::{self, env_id};
 use crate::results::store::{RunConditions, Store};
 use crate::results::{Environment, by_key};
@@ -32,11 +32,11 @@ pub(super) fn plan_of(
     results_name: Option<&String>,
 ) -> Result<Plan, Failure> {
     let known = Fingerprints::of_results_root(path);
-    plan_with(&known, path, sets, only, results_name)
+    plan_with_cache(&known, path, sets, only, results_name)
 }
 
 /// [`plan_of`] with a given cache of digests and of the answers of `requires` commands.
-pub(super) fn plan_with(
+pub(super) fn plan_with_cache(
     known: &Fingerprints,
     path: &Path,
     sets: &[String],
@@ -44,20 +44,20 @@ pub(super) fn plan_with(
     results_name: Option<&String>,
 ) -> Result<Plan, Failure> {
     let manifest = manifest::load(path, sets)?;
-    let plan = planned(&manifest, &known.inputs(), only, results_name)?;
-    known.keep();
+    let plan = plan_manifest(&manifest, &known.inputs(), only, results_name)?;
+    known.write_to_disk();
     Ok(plan)
 }
 
 /// Plans a manifest, with the options `--only` and `--as`.
-pub(super) fn planned(
+pub(super) fn plan_manifest(
     manifest: &Manifest,
     inputs: &PlanInputs,
     only: Option<&String>,
     results_name: Option<&String>,
 ) -> Result<Plan, Failure> {
     let options = PlanOptions {
-        only: only.map(|only| Only::parse(only)).transpose()?,
+        only: only.map(|only| CellFilter::parse(only)).transpose()?,
         results_name: results_name.cloned(),
     };
     Plan::new(manifest, inputs, options)
@@ -85,18 +85,18 @@ pub(super) fn refuse_shared_name(plan: &Plan) -> Result<(), Problem> {
     let (own, other) = (path.display(), other.display());
     let title = format!("`name = \"{name}\"` stands in `{own}` and in `{other}`");
     let help = "results go to `reports/<name>/`; choose another name, or `run --as NAME`";
-    Err(Failure::plain(title, Some(help.into())).into())
+    Err(Failure::without_source(title, Some(help.into())).into())
 }
 
 /// Prints which data are held out by default, a warning if none are, and other remarks about the data.
-pub(super) fn say_of_data(plan: &Plan, detail: Detail) {
+pub(super) fn print_data_remarks(plan: &Plan, detail: Verbosity) {
     for remark in &plan.data_notes.remarks {
         eprintln!("warning: {remark}");
     }
     for held_out in &plan.data_notes.held_out {
         if held_out.evaluates_on_training_data {
             eprintln!("warning: {held_out}");
-        } else if detail > Detail::Quiet {
+        } else if detail > Verbosity::Quiet {
             eprintln!("note: {held_out}");
         }
     }
@@ -162,7 +162,7 @@ pub(super) struct StoredRuns {
 impl StoredRuns {
     pub(super) fn of(plan: &Plan) -> Result<Self, Problem> {
         Ok(Self {
-            conditions: here_as(environment::id_here(), 1),
+            conditions: here_as(environment::current_env_id(), 1),
             store: Store::read(&plan.results_folder).map_err(mistake)?,
         })
     }
@@ -177,9 +177,9 @@ impl StoredRuns {
         cells: impl Iterator<Item = (usize, &'a PlannedCell)> + Clone,
     ) -> Vec<(RunId, Decision)> {
         let (store, conditions) = (&self.store, &self.conditions);
-        let mut until = UntilPrecise::of(plan, cells.clone());
+        let mut until = PrecisionTracker::of(plan, cells.clone());
         let options = ResumeOptions::default();
-        execute::decide(cells, store, conditions, options, Some(&mut until))
+        execute::decide_runs(cells, store, conditions, options, Some(&mut until))
     }
 
     pub(super) fn text(&self, plan: &Plan, cells: &[PlannedCell]) -> String {
@@ -222,12 +222,12 @@ pub(super) fn announce(
 ) {
     let summary = summary(plan, cells, decisions, estimator);
     for line in format!("{}: {summary}", plan.name).lines() {
-        eprintln!("{}", fitted(line, 4));
+        eprintln!("{}", wrap_to_terminal(line, 4));
     }
 }
 
 /// A line for every run: whether its result is kept, or it is executed and why.
-pub(super) fn each_run(cells: &[PlannedCell], decisions: &[(RunId, Decision)]) -> String {
+pub(super) fn run_lines(cells: &[PlannedCell], decisions: &[(RunId, Decision)]) -> String {
     let earlier = EarlierStates::of(cells);
     let line = |run: &(RunId, Decision)| {
         let cell = &cells[run.0.cell];
@@ -249,7 +249,7 @@ fn summary(
     let to_run = number(|decision| matches!(decision, Decision::Run(_)));
     let kept = number(|decision| matches!(decision, Decision::Keep(_)));
     let not_needed = number(|decision| *decision == Decision::NotNeeded);
-    let rest = counts(&[(kept, "kept"), (not_needed, "not needed")]);
+    let rest = nonzero_counts_text(&[(kept, "kept"), (not_needed, "not needed")]);
     let others = other_cells(plan, cells);
     let repeats = |(id, decision): &(RunId, Decision)| {
         matches!(decision, Decision::Run(_)) && id.block >= cells[id.cell].spec.measure.repeats
@@ -280,7 +280,8 @@ fn other_cells(plan: &Plan, cells: &[PlannedCell]) -> String {
         Feasibility::Runs => "",
     };
     let n = |what: &str| cells.iter().filter(|cell| why(cell) == what).count();
-    let others = counts(&["not selected", "infeasible", "skipped"].map(|what| (n(what), what)));
+    let others =
+        nonzero_counts_text(&["not selected", "infeasible", "skipped"].map(|what| (n(what), what)));
     let others = others.strip_prefix(", ");
     others.map_or_else(String::new, |others| format!(" ({others})"))
 }

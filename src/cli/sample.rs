@@ -15,7 +15,7 @@ use crate::results::{create_folder, write_if_changed};
 use crate::tasks::Image;
 use crate::trained::{SampleOptions, Samples, Trained, sample};
 
-use super::new_data::keep_inputs;
+use super::new_data::refuse_overwriting_inputs;
 use super::output::Stdout;
 use super::problem::mistake;
 use super::trained::{TrainedChoice, problem};
@@ -74,7 +74,7 @@ pub(super) fn run(arguments: &SampleArguments) -> Outcome {
         return print(files);
     };
     for (name, _) in &files {
-        keep_inputs(&folder.join(name), &trained, None)?;
+        refuse_overwriting_inputs(&folder.join(name), &trained, None)?;
     }
     write(folder, &files)?;
     eprintln!(
@@ -130,7 +130,7 @@ fn print(files: Vec<(String, Vec<u8>)>) -> Outcome {
         |(name, _): &(String, Vec<u8>)| Path::new(name).extension() == Some("png".as_ref());
     if files.iter().any(is_image) {
         let help = "`--out DIR` names the folder for them".to_owned();
-        return Err(Failure::plain("images are files", Some(help)).into());
+        return Err(Failure::without_source("images are files", Some(help)).into());
     }
     let mut out = Stdout::new();
     for (_, bytes) in files {

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use crate::base::text::count;
-use crate::execute::{Next, Source};
+use crate::execute::{Source, SourceItem};
 use crate::plan::search::SearchSpec;
-use crate::progress::{Detail, Progress};
+use crate::progress::{Progress, Verbosity};
 use crate::results::Session;
 use crate::results::store::Store;
 use crate::search::{Search, SearchOptions, check_shares};
@@ -34,7 +34,9 @@ impl SearchRun<'_> {
         let mut out = io::stdout().lock();
         let mut kept = 0;
         while let Some(next) = search.next() {
-            let Next::Kept(trial) = next else { continue };
+            let SourceItem::Kept(trial) = next else {
+                continue;
+            };
             kept += 1;
             let (key, status, reason) = (&trial.job.spec.key, trial.status, trial.reason);
             let colon = if reason.is_empty() { "" } else { ": " };
@@ -53,15 +55,15 @@ impl SearchRun<'_> {
         if arguments.dry_run {
             return self.preview();
         }
-        if arguments.detail() > Detail::Quiet {
+        if arguments.detail() > Verbosity::Quiet {
             self.announce("");
         }
         let (store, previous) = shard::open(setup, arguments.shard)?;
         let mut search = self.search(&store, self.options()?);
         let launcher = setup.launcher(&store)?;
         let mut recorder = setup.recorder(store, previous, Session::begin());
-        let (detail, events) = (arguments.detail(), arguments.events());
-        let mut progress = Progress::searching(self.spec, setup.plan.len(), detail, events);
+        let (detail, events) = (arguments.detail(), arguments.prints_events());
+        let mut progress = Progress::for_search(self.spec, setup.plan.len(), detail, events);
         let (summary, kept) =
             invocation.execute(&mut search, &launcher, &mut recorder, &mut progress)?;
         if let Some(why) = &search.spent {
@@ -79,7 +81,7 @@ impl SearchRun<'_> {
     fn options(&self) -> Result<SearchOptions, Problem> {
         let (arguments, plan) = (self.invocation.arguments, self.invocation.setup.plan);
         if let Some(share) = arguments.shard {
-            check_shares(self.spec, plan.len(), share.of()).map_err(mistake)?;
+            check_shares(self.spec, plan.len(), share.share_count()).map_err(mistake)?;
         }
         Ok(SearchOptions {
             fresh: arguments.fresh,
@@ -111,7 +113,7 @@ impl SearchRun<'_> {
             );
         }
         let useful = studies * (spec.lag + 1);
-        if spec.learns() && jobs > useful {
+        if spec.depends_on_results() && jobs > useful {
             eprintln!(
                 "note: with `search.lag = {}` at most {useful} trials go on at one time: {} of {jobs} jobs will idle",
                 spec.lag,

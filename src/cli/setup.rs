@@ -7,10 +7,12 @@ use crate::base::shell;
 use crate::diag::Failure;
 use crate::execute::WorkerProgram;
 use crate::plan::{Plan, PlannedCell};
-use crate::record::{RecordError, Recorder, not_reproduced};
+use crate::record::{RecordError, Recorder, first_cell_not_in_store};
 use crate::results::git::git;
 use crate::results::store::{RunConditions, Store};
-use crate::results::{self, Environment, ResultSet, ResultsError, Session, from_here};
+use crate::results::{
+    self, Environment, ResultSet, ResultsError, Session, relative_to_current_dir,
+};
 
 use super::Problem;
 use super::problem::mistake;
@@ -47,7 +49,7 @@ impl<'a> Setup<'a> {
     }
 
     pub(super) fn launcher(&self, store: &Store) -> Result<WorkerProgram, Problem> {
-        let mut launcher = WorkerProgram::this(memory_bytes(self.environment))?;
+        let mut launcher = WorkerProgram::running_executable(memory_bytes(self.environment))?;
         launcher.results = Some(std::path::absolute(&self.plan.results_folder)?);
         launcher.assess_into = Some(std::path::absolute(store.temporary_folder())?);
         launcher.keep_weights_below = self.keep_weights_below();
@@ -81,7 +83,7 @@ impl<'a> Setup<'a> {
 
     /// The results files that exist. Damaged ones are ignored with a warning if `store` has their content, from which
     /// they are written again.
-    pub(super) fn previous(&self, store: &Store) -> Result<Option<ResultSet>, Problem> {
+    pub(super) fn read_previous(&self, store: &Store) -> Result<Option<ResultSet>, Problem> {
         let folder = self.plan.results_folder.as_path();
         if !folder.join("plan.json").exists() {
             return Ok(None);
@@ -95,10 +97,12 @@ impl<'a> Setup<'a> {
                 place,
                 reason,
             }) => {
-                let path = from_here(&path);
+                let path = relative_to_current_dir(&path);
                 let what = format!("`{}`, {place}: {reason}", path.display());
                 if let Some(why) = self.why_only_copy(store) {
-                    return Err(Failure::plain(what, Some(restored_by(&path, &why))).into());
+                    return Err(
+                        Failure::without_source(what, Some(restored_by(&path, &why))).into(),
+                    );
                 }
                 eprintln!("warning: {what}; the store has all of its rows, and writes it again");
                 Ok(None)
@@ -113,7 +117,7 @@ impl<'a> Setup<'a> {
         let Some(plan) = results::last_plan(&self.plan.results_folder) else {
             return Some("there is no plan.json that says which rows it had".to_owned());
         };
-        let lacking = not_reproduced(&plan, self.cells, store, self.conditions)?;
+        let lacking = first_cell_not_in_store(&plan, self.cells, store, self.conditions)?;
         Some(format!("the store does not have every run of `{lacking}`"))
     }
 }
@@ -133,7 +137,7 @@ pub(super) fn warn_of_damage(store: &Store) {
         "is set aside in `.store/damaged/` and "
     };
     for path in store.damaged() {
-        let path = from_here(path);
+        let path = relative_to_current_dir(path);
         eprintln!(
             "warning: `{}` is damaged: it {aside}counts as not there",
             path.display()
@@ -169,11 +173,11 @@ pub(super) fn record_problem(error: RecordError) -> Problem {
     match error {
         RecordError::Disagreement(error) => match &error.other_cause {
             None => Problem::Bug(error.to_string()),
-            help => Failure::plain(error.to_string(), help.clone()).into(),
+            help => Failure::without_source(error.to_string(), help.clone()).into(),
         },
         error @ RecordError::Results(_) => {
             let help = "what was finished before is kept; the same command goes on";
-            Failure::plain(error.to_string(), Some(help.into())).into()
+            Failure::without_source(error.to_string(), Some(help.into())).into()
         }
     }
 }

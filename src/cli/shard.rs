@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::cluster::{RunNumbers, everything};
+use crate::cluster::{RunNumbers, read_with_journals};
 use crate::event::RunId;
 use crate::execute::Decision;
 use crate::plan::{Plan, PlannedCell};
@@ -21,11 +21,11 @@ pub(super) fn open(
 ) -> Result<(Store, Option<ResultSet>), Problem> {
     let Some(share) = share else {
         let store = setup::open(setup.plan)?;
-        let previous = setup.previous(&store)?;
+        let previous = setup.read_previous(&store)?;
         return Ok((store, previous));
     };
     let store = Store::open_shard(&setup.plan.results_folder, share).map_err(mistake)?;
-    if let Some(reason) = store.unlocked() {
+    if let Some(reason) = store.why_unlocked() {
         eprintln!(
             "note: the journal is not locked ({reason}): see that nothing else runs shard {share}"
         );
@@ -38,7 +38,7 @@ pub(super) fn open(
 pub(super) fn read(plan: &Plan, share: Option<Share>) -> Result<Store, Problem> {
     let store = match share {
         None => Store::read(&plan.results_folder),
-        Some(_) => everything(plan),
+        Some(_) => read_with_journals(plan),
     };
     store.map_err(mistake)
 }
@@ -54,7 +54,7 @@ pub(super) fn runs_of_shard(
     };
     let run_numbers = RunNumbers::of(cells);
     let own = decisions.into_iter();
-    own.filter(|(id, _)| run_numbers.is_of(share, *id))
+    own.filter(|(id, _)| run_numbers.is_in_shard(share, *id))
         .collect()
 }
 

@@ -7,7 +7,7 @@ use crate::manifest::{self, Key, Manifest, Node, Table, Value};
 use crate::plan::{PlanInputs, PlannedCell};
 
 use super::Problem;
-use super::run_plan::planned;
+use super::run_plan::plan_manifest;
 
 /// The cell with the model and, if given, the loss of these names.
 pub(super) fn single_cell(
@@ -31,9 +31,9 @@ pub(super) fn single_cell(
     if let Some(dataset) = first_dataset(&manifest) {
         choose(&mut manifest, "dataset", &dataset);
     }
-    let plan = planned(&manifest, &PlanInputs::of_this_machine(), None, None)?;
+    let plan = plan_manifest(&manifest, &PlanInputs::of_this_machine(), None, None)?;
     let cell = plan.cells().next();
-    Ok(cell.ok_or_else(|| Failure::plain("the manifest has no cell", None))?)
+    Ok(cell.ok_or_else(|| Failure::without_source("the manifest has no cell", None))?)
 }
 
 /// Refuses the name of a model that the manifest lacks. The name is from the command line, so the error points to no
@@ -48,7 +48,7 @@ fn check_model(manifest: &Manifest, name: &str) -> Result<(), Failure> {
     let title = format!("there is no `[models.{name}]` in `{path}`");
     let known = format!("there are {}", list(names.iter().copied()));
     let help = did_you_mean(name, names.iter().copied()).unwrap_or(known);
-    Err(Failure::plain(title, Some(help)))
+    Err(Failure::without_source(title, Some(help)))
 }
 
 fn choose(manifest: &mut Manifest, what: &str, name: &str) {

@@ -11,12 +11,12 @@ use crate::base::text::count;
 use crate::plan::{project_folder, results_root};
 use crate::record::Staleness;
 use crate::results::environment;
-use crate::results::{PlanFile, last_plan, names_below, no_results, results_folder};
+use crate::results::{PlanFile, last_plan, no_results_error, results_folder, results_names_in};
 
-use super::choice::Chosen;
+use super::choice::SelectedPlan;
 use super::fingerprints::Fingerprints;
 use super::output::Stdout;
-use super::run_plan::{here_as, plan_with};
+use super::run_plan::{here_as, plan_with_cache};
 use super::table::table;
 use super::{Outcome, Problem, exit_code};
 
@@ -39,9 +39,9 @@ pub(super) struct StaleArguments {
 
 pub(super) fn stale(arguments: &StaleArguments) -> Outcome {
     let root = results_root(Path::new("manifest.toml"));
-    let named = |given: &PathBuf| results_folder(given).ok_or_else(|| no_results(given));
+    let named = |given: &PathBuf| results_folder(given).ok_or_else(|| no_results_error(given));
     let folders: Vec<PathBuf> = if arguments.results.is_empty() {
-        let names = names_below(&root);
+        let names = results_names_in(&root);
         names.iter().map(|name| root.join(name)).collect()
     } else {
         arguments
@@ -108,8 +108,16 @@ fn of_manifest(file: PlanFile, manifest: &Path, known: &mut Known) -> Result<Sta
     let known = known
         .entry(results_root(manifest))
         .or_insert_with(|| Fingerprints::of_results_root(manifest));
-    let plan = || Ok(Chosen::of(plan_with(known, manifest, &[], None, None)?));
-    let Chosen { plan, cells } = plan()?.with_data(plan)?;
-    let conditions = here_as(environment::id_here(), 1);
+    let plan = || {
+        Ok(SelectedPlan::of(plan_with_cache(
+            known,
+            manifest,
+            &[],
+            None,
+            None,
+        )?))
+    };
+    let SelectedPlan { plan, cells } = plan()?.with_data(plan)?;
+    let conditions = here_as(environment::current_env_id(), 1);
     Ok(Staleness::of(file, &plan, &cells, &conditions))
 }

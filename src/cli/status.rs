@@ -9,9 +9,9 @@ use crate::base::shell;
 use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::cluster::{self, Phase, ShardProgress, slurm_folder};
-use crate::results::from_here;
+use crate::results::relative_to_current_dir;
 
-use super::choice::{Chosen, PlanChoice};
+use super::choice::{PlanChoice, SelectedPlan};
 use super::output::Stdout;
 use super::overview::Overview;
 use super::table::table;
@@ -30,7 +30,7 @@ pub(super) struct StatusArguments {
 }
 
 pub(super) fn status(arguments: &StatusArguments) -> Outcome {
-    let chosen = arguments.choice.look()?;
+    let chosen = arguments.choice.plan_without_data()?;
     let overview = Overview::of(&chosen, None)?;
     let mut out = Stdout::new();
     out.write_all(standings_table(&chosen, &overview).as_bytes())?;
@@ -38,7 +38,7 @@ pub(super) fn status(arguments: &StatusArguments) -> Outcome {
     if let (Some(error), Some(_)) = (&overview.slurm_error, &overview.jobs) {
         eprintln!("note: {error}; shown is what the journals say");
     }
-    let words = arguments.choice.words();
+    let words = arguments.choice.to_command_line();
     let stuck = stuck(&overview);
     let left = overview.total(|shard| shard.left);
     let failed = overview.total(|shard| shard.failed);
@@ -84,7 +84,7 @@ fn next(words: &str, overview: &Overview, stuck: usize, left: usize) -> Option<S
     (left == 0 && is_sharded && !merges).then(|| format!("`{merge}` puts them together"))
 }
 
-fn standings_table(chosen: &Chosen, overview: &Overview) -> String {
+fn standings_table(chosen: &SelectedPlan, overview: &Overview) -> String {
     let header = [
         "shard", "state", "done", "failed", "left", "changed", "node", "log",
     ];
@@ -100,14 +100,14 @@ fn standings_table(chosen: &Chosen, overview: &Overview) -> String {
     table(header, rows, 2..=5)
 }
 
-fn row(chosen: &Chosen, overview: &Overview, shard: &ShardProgress) -> Vec<String> {
+fn row(chosen: &SelectedPlan, overview: &Overview, shard: &ShardProgress) -> Vec<String> {
     let task = overview.task(shard);
     let log = task.map(|task| {
         let name = format!("{}_{}.log", task.job, shard.share.index());
         slurm_folder(&chosen.plan.results_folder).join(name)
     });
     let log = log.filter(|path| path.is_file());
-    let log = log.map(|path| from_here(&path).display().to_string());
+    let log = log.map(|path| relative_to_current_dir(&path).display().to_string());
     vec![
         shard.share.to_string(),
         cluster::state(shard, task),

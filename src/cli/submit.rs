@@ -12,13 +12,13 @@ use crate::cluster::{
 };
 use crate::diag::Failure;
 use crate::plan::project_folder;
-use crate::results::{create_folder, from_here, write_if_changed};
+use crate::results::{create_folder, relative_to_current_dir, write_if_changed};
 
-use super::choice::{Chosen, PlanChoice};
+use super::choice::{PlanChoice, SelectedPlan};
 use super::overview::Overview;
 use super::problem::mistake;
 use super::run::refuse_if_nothing_can_run;
-use super::words::Words;
+use super::words::CommandWords;
 use super::{Outcome, Problem, exit_code};
 
 /// Submit a manifest to a batch system: one task per shard, and a job that merges them
@@ -68,27 +68,27 @@ pub(super) fn submit(arguments: &SubmitArguments) -> Outcome {
 fn refuse(overview: &Overview, shards: usize, is_dry: bool) -> Result<(), Problem> {
     if let Some(error @ SlurmError::Refused { .. }) = &overview.slurm_error {
         let help = "what is queued or running is not known, so nothing was submitted";
-        return Err(Failure::plain(error.to_string(), Some(help.into())).into());
+        return Err(Failure::without_source(error.to_string(), Some(help.into())).into());
     }
     let before = overview.jobs.as_ref().map(|jobs| jobs.shards);
     let goes_on = overview.tasks.iter().any(|task| task.phase.is_active());
     if let Some(before) = before.filter(|before| *before != shards && goes_on) {
         let title = format!("{} are still queued or running", count(before, "shard"));
         let help = format!("wait for them or `scancel` them before you divide into {shards}");
-        return Err(Failure::plain(title, Some(help)).into());
+        return Err(Failure::without_source(title, Some(help)).into());
     }
     let largest = slurm::largest_task().filter(|largest| shards > *largest);
     if let Some(largest) = largest.filter(|_| !is_dry) {
         let title = format!("this cluster takes arrays of up to {largest} tasks, not {shards}");
         let help = "fewer shards do more runs each; `--shards N` says how many";
-        return Err(Failure::plain(title, Some(help.into())).into());
+        return Err(Failure::without_source(title, Some(help.into())).into());
     }
     Ok(())
 }
 
 struct Submission<'a> {
     arguments: &'a SubmitArguments,
-    chosen: &'a Chosen,
+    chosen: &'a SelectedPlan,
     overview: &'a Overview,
     shards: usize,
 }
@@ -157,7 +157,10 @@ impl Submission<'_> {
     }
 
     fn command(&self, name: &str) -> String {
-        shell::command(&format!("{name} {}", self.arguments.choice.words()))
+        shell::command(&format!(
+            "{name} {}",
+            self.arguments.choice.to_command_line()
+        ))
     }
 
     /// The earlier jobs, if the number of shards is the same, with the current arguments.
@@ -205,7 +208,7 @@ impl Submission<'_> {
             Err(error) => {
                 let merge = self.command("merge");
                 let help = format!("the shards are submitted; `{merge}` merges them");
-                Err(Failure::plain(error.to_string(), Some(help)).into())
+                Err(Failure::without_source(error.to_string(), Some(help)).into())
             }
         }
     }
@@ -218,7 +221,7 @@ impl Submission<'_> {
         let folder = slurm_folder(results);
         let name = results.file_name().unwrap_or_default().to_string_lossy();
         let program = std::env::current_exe()?;
-        let run = Words::default()
+        let run = CommandWords::default()
             .option("--jobs", self.arguments.jobs)
             .flag("--retry", self.arguments.retry);
         let scripts = Scripts {
@@ -235,7 +238,7 @@ impl Submission<'_> {
         let files = ["shard.sh", "merge.sh"].map(|name| folder.join(name));
         for (path, text) in files.iter().zip([scripts.shard(), scripts.merge()]) {
             write_if_changed(path, text.as_bytes()).map_err(mistake)?;
-            eprintln!("script   {}", from_here(path).display());
+            eprintln!("script   {}", relative_to_current_dir(path).display());
         }
         Ok(files)
     }
@@ -253,7 +256,7 @@ impl Submission<'_> {
             manifest: self.in_project(&self.chosen.plan.manifest_path)?,
             ..self.arguments.choice.resolved()?
         };
-        Ok(choice.list().0)
+        Ok(choice.to_arguments().0)
     }
 }
 
@@ -263,6 +266,6 @@ fn merge_options(after: &str) -> [String; 2] {
 }
 
 fn command_line(options: &[String], script: &Path) -> String {
-    let words = Words::default().words(["sbatch"]).words(options);
-    shell::joined(words.words([from_here(script).display()]).0)
+    let words = CommandWords::default().words(["sbatch"]).words(options);
+    shell::joined(words.words([relative_to_current_dir(script).display()]).0)
 }

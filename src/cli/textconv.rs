@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::base::file;
-use crate::base::text::visible;
+use crate::base::text::escape_control;
 use crate::diag::Failure;
 use crate::results;
 
@@ -30,10 +30,10 @@ pub(super) struct TextconvArguments {
 pub(super) fn textconv(arguments: &TextconvArguments) -> Outcome {
     let bytes = file::read(&arguments.file).map_err(|error| {
         let title = format!("cannot read `{}`: {error}", arguments.file.display());
-        Failure::plain(title, None)
+        Failure::without_source(title, None)
     })?;
     let text = std::str::from_utf8(&bytes).ok();
-    let shown = text.and_then(|text| results::text_for_diff(&visible(text)));
+    let shown = text.and_then(|text| results::text_for_diff(&escape_control(text)));
     let shown = shown.map_or(bytes, String::into_bytes);
     io::stdout().lock().write_all(&shown)?;
     Ok(exit_code::GOOD)

@@ -11,7 +11,7 @@ use crate::base::text::count;
 use crate::diag::{Diagnostic, Failure, did_you_mean};
 use crate::event::RunFacts;
 use crate::report::{BestCells, best_cells};
-use crate::results::{self, ResultSet, from_here, no_results, results_folder};
+use crate::results::{self, ResultSet, no_results_error, relative_to_current_dir, results_folder};
 use crate::trained::{Trained, TrainedError};
 
 use super::Problem;
@@ -44,9 +44,9 @@ impl TrainedChoice {
         if let Some((option, _)) = chosen.iter().find(|(_, is_given)| *is_given) {
             let title = format!("`{option}` chooses a trained model, but all runs are exported");
             let help = "leave it out; pandas, R and MLflow filter runs".to_owned();
-            return Err(Failure::plain(title, Some(help)).into());
+            return Err(Failure::without_source(title, Some(help)).into());
         }
-        results_folder(&self.run).ok_or_else(|| no_results(&self.run).into())
+        results_folder(&self.run).ok_or_else(|| no_results_error(&self.run).into())
     }
 
     /// Opens the model; if it was chosen automatically, prints on standard error which one it is.
@@ -55,7 +55,7 @@ impl TrainedChoice {
         if is_file {
             return Trained::open(&self.run).map_err(problem);
         }
-        let folder = results_folder(&self.run).ok_or_else(|| no_results(&self.run))?;
+        let folder = results_folder(&self.run).ok_or_else(|| no_results_error(&self.run))?;
         let set = results::read(&folder).map_err(mistake)?;
         let key = self.key(&set, &folder)?;
         let (seed, of, loss) = self.seed(&set, &key)?;
@@ -81,7 +81,7 @@ impl TrainedChoice {
             [key] => Ok(key.clone()),
             [] => {
                 let title = format!("`{}` has no model that was trained", folder.display());
-                Err(Failure::plain(title, None))
+                Err(Failure::without_source(title, None))
             }
             several => Err(undecided(folder, &best, several)),
         }
@@ -110,7 +110,7 @@ impl TrainedChoice {
                 None => format!("`{key}` was not trained to its end"),
             };
             let help = (!seeds.is_empty()).then(|| format!("there are {}", seeds.join(", ")));
-            return Err(Failure::plain(title, help));
+            return Err(Failure::without_source(title, help));
         };
         let of = if self.seed.is_some() {
             1
@@ -146,7 +146,7 @@ impl TrainedChoice {
                     key
                 ]))
             );
-            Failure::plain(title, Some(help))
+            Failure::without_source(title, Some(help))
         })
     }
 }
@@ -201,7 +201,7 @@ fn named(set: &ResultSet, wanted: &str) -> Result<BestCells, Failure> {
         let near = unknown.and_then(|part| did_you_mean(part, known()));
         let help = near.or_else(|| first.map(|cell| format!("keys are such as `{}`", cell.key)));
         let title = format!("no cell has `{wanted}` in its key");
-        return Err(Failure::plain(title, help));
+        return Err(Failure::without_source(title, help));
     }
     // A cell whose whole key is given is the only match.
     let is_whole = keys.iter().any(|key| key == wanted);
@@ -225,7 +225,7 @@ fn undecided(folder: &Path, best: &BestCells, keys: &[String]) -> Failure {
     let title = format!(
         "{} of `{}` may be meant{by}: {}",
         count(keys.len(), "model"),
-        from_here(folder).display(),
+        relative_to_current_dir(folder).display(),
         best.why
     );
     let mut error = Diagnostic::error(title);
@@ -256,7 +256,7 @@ pub(super) fn problem_as(error: TrainedError, said: impl Fn(String) -> String) -
             Failure::new(vec![diagnostic.maybe_help(help)], [].into()).into()
         }
         TrainedError::Output(error) => Problem::Output(error),
-        other => Failure::plain(said(other.to_string()), None).into(),
+        other => Failure::without_source(said(other.to_string()), None).into(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::event::{RunEvent, Status};
-use crate::execute::{Next, Source};
+use crate::execute::{Source, SourceItem};
 use crate::plan::Plan;
 use crate::plan::search::SearchSpec;
 use crate::results::store::{RunConditions, Store};
@@ -36,7 +36,9 @@ impl Replay {
         let mut search = Search::new(plan, spec, store, conditions, options);
         let mut replay = Self::default();
         while let Some(next) = search.next() {
-            let Next::Kept(kept) = next else { continue };
+            let SourceItem::Kept(kept) = next else {
+                continue;
+            };
             let trial = kept.job.trial.iter().map(|trial| &trial.info);
             let trial = trial.filter(|info| info.role.is_trial());
             replay

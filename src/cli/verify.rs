@@ -125,11 +125,11 @@ fn table(verification: &Verification, out: &mut impl Write) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::Convolution;
+    use crate::ops::ConvAlgorithm;
 
     #[test]
     fn algorithms_of_convolutions_are_printed_with_their_tolerance() {
-        let convolutions = vec![Convolution::Direct, Convolution::Winograd5];
+        let convolutions = vec![ConvAlgorithm::Direct, ConvAlgorithm::Winograd5];
         let verification = Verification {
             loss: 1.5,
             reference_loss: 1.5,

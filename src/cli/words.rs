@@ -1,12 +1,12 @@
-//! [`Words`]: a command line of this program, to be printed or written to a script.
+//! [`CommandWords`]: a command line of this program, to be printed or written to a script.
 
 use crate::base::shell;
 
 /// The words of a command line.
 #[derive(Debug, Default)]
-pub(super) struct Words(pub(super) Vec<String>);
+pub(super) struct CommandWords(pub(super) Vec<String>);
 
-impl Words {
+impl CommandWords {
     pub(super) fn words(mut self, words: impl IntoIterator<Item = impl ToString>) -> Self {
         self.0
             .extend(words.into_iter().map(|word| word.to_string()));

@@ -3,10 +3,10 @@
 use crate::base::text::count;
 use crate::base::units::{human, human_bytes, human_si};
 use crate::compare::WorkChange;
-use crate::event::SAMPLES;
+use crate::event::SAMPLES_ROW;
 
 /// The largest change of a cell's work as text, with the number of further changes.
-pub(super) fn first_text(changes: &[WorkChange]) -> String {
+pub(super) fn largest_change_text(changes: &[WorkChange]) -> String {
     let Some((first, others)) = changes.split_first() else {
         return String::new();
     };
@@ -21,7 +21,7 @@ pub(super) fn first_text(changes: &[WorkChange]) -> String {
 /// +12.0 KiB (+50 %)`.
 pub(super) fn text(change: &WorkChange) -> String {
     let (old, new) = (&change.before, &change.after);
-    if new.op == SAMPLES && new.layer.is_empty() {
+    if new.op == SAMPLES_ROW && new.layer.is_empty() {
         return format!("samples of an epoch: {} → {}", old.calls, new.calls);
     }
     let numbers = |before: u64, after: u64, noun: &str| {

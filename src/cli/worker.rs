@@ -15,9 +15,11 @@ use serde_json::Value;
 
 use crate::base::descendants::{self, EndSignal};
 use crate::base::os;
-use crate::datasets::is_contained_panic;
+use crate::datasets::is_converting_panic;
 use crate::device::DeviceKind;
-use crate::event::{Event, FailedStatus, NO_THREAD, Order, PANIC_MARK, PROTOCOL_VERSION, Reply};
+use crate::event::{
+    Event, FailedStatus, Order, PANIC_PREFIX, PROTOCOL_VERSION, Reply, THREAD_START_ERROR,
+};
 use crate::plan::CellSpec;
 use crate::progress::write_line;
 use crate::{program, train};
@@ -122,8 +124,8 @@ fn listen(replies: &Sender<Reply>) {
 
 /// Ends this process and the program that it has started, and removes that program's order.
 fn end_without_parent() -> ! {
-    descendants::send_signal(&descendants::list(), EndSignal::Kill);
-    program::remove_order();
+    descendants::send_signal(&descendants::descendant_ids(), EndSignal::Kill);
+    program::remove_order_files();
     os::exit_at_once(ORPHANED)
 }
 
@@ -143,17 +145,17 @@ fn wait(replies: &Receiver<Reply>) -> Reply {
 
 /// Prints a panic message as one line, which the parent recognises.
 fn tell_panic(info: &PanicHookInfo<'_>) {
-    if is_contained_panic() {
+    if is_converting_panic() {
         return;
     }
     let message = info.payload_as_str().unwrap_or("no message");
     if is_refused_thread(message) {
-        return eprintln!("{NO_THREAD}");
+        return eprintln!("{THREAD_START_ERROR}");
     }
     let place = info.location();
     let (file, line) = place.map_or(("unknown", 0), |place| (place.file(), place.line()));
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    eprintln!("{PANIC_MARK}{file}:{line}: {message}");
+    eprintln!("{PANIC_PREFIX}{file}:{line}: {message}");
 }
 
 struct EventWriter<W> {

@@ -106,7 +106,7 @@ pub(super) fn parse_largest_task(text: &str) -> Option<usize> {
 }
 
 /// The job id in the output of `sbatch --parsable`, `123` or `123;cluster`; `None` if there is none.
-pub(super) fn parse_submitted(text: &str) -> Option<String> {
+pub(super) fn parse_job_id(text: &str) -> Option<String> {
     let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
     let job = line.split(';').next()?.trim();
     let is_number = !job.is_empty() && job.bytes().all(|byte| byte.is_ascii_digit());
@@ -167,10 +167,10 @@ mod tests {
 
     #[test]
     fn numbers_of_jobs_and_the_size_of_arrays_are_read() {
-        assert_eq!(parse_submitted("123\n").as_deref(), Some("123"));
+        assert_eq!(parse_job_id("123\n").as_deref(), Some("123"));
         let with_cluster = "sbatch: a word of the site\n123;lab\n";
-        assert_eq!(parse_submitted(with_cluster).as_deref(), Some("123"));
-        assert_eq!(parse_submitted("Submitted batch job\n"), None);
+        assert_eq!(parse_job_id(with_cluster).as_deref(), Some("123"));
+        assert_eq!(parse_job_id("Submitted batch job\n"), None);
         let config = "MailProg                = /bin/mail\nMaxArraySize            = 1001\n";
         assert_eq!(parse_largest_task(config), Some(1000));
     }

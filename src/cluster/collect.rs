@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::build_info::{Arithmetic, code_hash};
-use crate::record::{Disagreement, RecordError, agree};
-use crate::results::from_here;
-use crate::results::store::{Entries, Store, StoredRun, journals};
+use crate::build_info::{CodeTarget, code_hash};
+use crate::record::{Disagreement, RecordError, check_equal_facts};
+use crate::results::relative_to_current_dir;
+use crate::results::store::{JournalEntries, Store, StoredRun, journals};
 
 /// Result of [`collect`]: numbers of journals and runs, and the damage found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Collected {
+pub struct CollectSummary {
     /// Number of journals.
     pub journals: usize,
     /// Number of runs that were added to the store.
@@ -31,12 +31,12 @@ pub struct Collected {
 /// # Errors
 /// [`RecordError::Results`] if a file cannot be read or written; [`RecordError::Disagreement`] if two CPU runs of one
 /// cell, seed, block, code and numeric class have different facts. Runs added before the error stay in the store.
-pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordError> {
-    let mut collected = Collected::default();
-    let current = [Arithmetic::Cpu, Arithmetic::Gpu].map(|of| code_hash(of).into());
+pub fn collect(store: &mut Store, results: &Path) -> Result<CollectSummary, RecordError> {
+    let mut collected = CollectSummary::default();
+    let current = [CodeTarget::Cpu, CodeTarget::Gpu].map(|of| code_hash(of).into());
     for journal in journals(results)? {
         collected.journals += 1;
-        let mut entries = Entries::of(&journal.path)?;
+        let mut entries = JournalEntries::of(&journal.path)?;
         while let Some(entry) = entries.next() {
             let entry = entry?;
             check(store, &entry.run, &entries)?;
@@ -46,7 +46,7 @@ pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordErr
             collected.taken += usize::from(is_new);
             collected.known += usize::from(!is_new);
         }
-        let path = from_here(&journal.path);
+        let path = relative_to_current_dir(&journal.path);
         let path = path.display();
         let damaged = entries.damaged.iter().map(|line| format!("{path}:{line}"));
         collected.damaged.extend(damaged);
@@ -66,15 +66,15 @@ fn is_of_command(run: &StoredRun) -> bool {
 
 /// Checks that a run, the last one read from `entries`, has the same facts as the store's runs of equal cell, seed,
 /// block, code and numeric class.
-fn check(store: &Store, run: &StoredRun, entries: &Entries) -> Result<(), Disagreement> {
+fn check(store: &Store, run: &StoredRun, entries: &JournalEntries) -> Result<(), Disagreement> {
     // Not checked for GPUs, whose libraries may be nondeterministic (column `nondeterministic`), and for commands.
     if is_of_command(run) || !run.keys.numeric_class.ends_with("-cpu") {
         return Ok(());
     }
     let others = store.runs_of(&run.keys.cell_hash).iter();
-    let mut others = others.filter(|other| other.keys.share_facts(&run.keys));
+    let mut others = others.filter(|other| other.keys.has_same_facts_as(&run.keys));
     others.try_for_each(|other| {
         let places = || [store.place(&other.keys), entries.place()];
-        agree(other, run, places)
+        check_equal_facts(other, run, places)
     })
 }

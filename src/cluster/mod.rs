@@ -12,12 +12,15 @@ mod shard_progress;
 pub mod slurm;
 mod state;
 
-pub use crate::results::{NoShare, Share};
+pub use crate::results::{InvalidShare, Share};
 pub use answers::{Phase, Task};
-pub use collect::{Collected, collect};
+pub use collect::{CollectSummary, collect};
 pub use jobs::{JobArray, Jobs, slurm_folder};
 pub use run_numbers::RunNumbers;
 pub use script::{Scripts, array_text};
-pub use shard_progress::{ShardProgress, changed, classes, decisions, everything, shards_progress};
+pub use shard_progress::{
+    ShardProgress, decisions, foreign_numeric_classes, last_modified, read_with_journals,
+    shards_progress,
+};
 pub use slurm::SlurmError;
 pub use state::{is_active, is_stuck, merge_task, state, task_of};

@@ -35,12 +35,12 @@ impl<'a> RunNumbers<'a> {
     }
 
     /// Whether the run belongs to the shard `share`.
-    pub fn is_of(&self, share: Share, id: RunId) -> bool {
+    pub fn is_in_shard(&self, share: Share, id: RunId) -> bool {
         self.number(id).is_some_and(|number| share.owns(number))
     }
 
     /// Index (from 1) of the one among `of` shards that the run belongs to; `None` if the run is not in the plan.
-    pub fn index(&self, of: usize, id: RunId) -> Option<usize> {
-        Some(Share::owner(self.number(id)?, of)).filter(|index| *index > 0)
+    pub fn shard_index(&self, of: usize, id: RunId) -> Option<usize> {
+        Some(Share::share_of_item(self.number(id)?, of)).filter(|index| *index > 0)
     }
 }

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use crate::build_info::{Arithmetic, code_hash};
+use crate::build_info::{CodeTarget, code_hash};
 use crate::device::DeviceKind;
 use crate::event::{RunId, Status, numeric_class};
-use crate::execute::{Decision, ResumeOptions, decide};
+use crate::execute::{Decision, ResumeOptions, decide_runs};
 use crate::plan::{Plan, PlannedCell, Precision};
-use crate::results::store::{Entries, JournalFile, RunConditions, Store, journals};
+use crate::results::store::{JournalEntries, JournalFile, RunConditions, Store, journals};
 use crate::results::{ResultsError, Share};
 
 /// Progress of one shard, and the state of its journal.
@@ -34,10 +34,10 @@ pub struct ShardProgress {
 ///
 /// # Errors
 /// [`ResultsError`] if a file cannot be read.
-pub fn everything(plan: &Plan) -> Result<Store, ResultsError> {
+pub fn read_with_journals(plan: &Plan) -> Result<Store, ResultsError> {
     let mut store = Store::read(&plan.results_folder)?;
     for journal in journals(&plan.results_folder)? {
-        for entry in Entries::of(&journal.path)? {
+        for entry in JournalEntries::of(&journal.path)? {
             let mut run = entry?.run;
             run.take_steps();
             store.add_to_index(run);
@@ -50,8 +50,8 @@ pub fn everything(plan: &Plan) -> Result<Store, ResultsError> {
 /// Cells whose class is one of this machine are left out.
 ///
 /// A machine that only shows or merges results may have another numeric class than the machines that measured.
-pub fn classes(store: &Store) -> HashMap<String, String> {
-    let codes = [Arithmetic::Cpu, Arithmetic::Gpu].map(|of| code_hash(of).into());
+pub fn foreign_numeric_classes(store: &Store) -> HashMap<String, String> {
+    let codes = [CodeTarget::Cpu, CodeTarget::Gpu].map(|of| code_hash(of).into());
     let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
     let runs = store.runs();
     for run in runs.filter(|run| codes.contains(&run.keys.code_hash)) {
@@ -92,7 +92,7 @@ pub fn decisions(
         without_checkpoints: true,
         ..ResumeOptions::default()
     };
-    decide(chosen, store, conditions, options, None)
+    decide_runs(chosen, store, conditions, options, None)
 }
 
 /// Progress of each of the `of` shards. `runs` has for every run the index (from 1) of its shard, and its status,
@@ -113,7 +113,7 @@ pub fn shards_progress(
             done: 0,
             failed: 0,
             left: 0,
-            changed: journal.and_then(changed),
+            changed: journal.and_then(last_modified),
             is_in_use: journal.is_some_and(JournalFile::is_in_use),
         }
     };
@@ -132,6 +132,6 @@ pub fn shards_progress(
 }
 
 /// Time of the last change of a journal; `None` if it cannot be read.
-pub fn changed(journal: &JournalFile) -> Option<SystemTime> {
+pub fn last_modified(journal: &JournalFile) -> Option<SystemTime> {
     fs::metadata(&journal.path).ok()?.modified().ok()
 }

@@ -6,8 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::answers::{
-    SACCT_FORMAT, SQUEUE_FORMAT, Task, parse_largest_task, parse_sacct, parse_squeue,
-    parse_submitted,
+    SACCT_FORMAT, SQUEUE_FORMAT, Task, parse_job_id, parse_largest_task, parse_sacct, parse_squeue,
 };
 
 /// Prefixes of environment variables that would change the output of Slurm's programs, and are removed.
@@ -18,7 +17,7 @@ const CHANGES_ANSWERS: [&str; 3] = ["SQUEUE_", "SACCT_", "SCONTROL_"];
 pub enum SlurmError {
     /// The Slurm program is not installed.
     #[error("there is no `{program}` on this machine")]
-    NotHere {
+    NotInstalled {
         /// Name of the program.
         program: String,
     },
@@ -69,7 +68,7 @@ pub fn largest_task() -> Option<usize> {
 pub fn submit(options: &[String], script: &Path) -> Result<String, SlurmError> {
     let options = options.iter().map(OsStr::new);
     let text = call("sbatch", options.chain([script.as_os_str()]))?;
-    parse_submitted(&text).ok_or_else(|| SlurmError::Refused {
+    parse_job_id(&text).ok_or_else(|| SlurmError::Refused {
         program: "sbatch".to_owned(),
         reason: text.trim().to_owned(),
     })
@@ -115,7 +114,7 @@ fn call<A: AsRef<OsStr>>(
         reason,
     };
     let output = command.output().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => SlurmError::NotHere {
+        io::ErrorKind::NotFound => SlurmError::NotInstalled {
             program: program.to_owned(),
         },
         _ => refused(error.to_string()),

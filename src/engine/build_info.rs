@@ -10,7 +10,7 @@ use crate::base::build_info as kernels;
 use crate::base::hash::Digest;
 use crate::device::DeviceKind;
 
-pub use kernels::{Arithmetic, features};
+pub use kernels::{CodeTarget, features};
 
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/build_info.rs"));
@@ -23,14 +23,14 @@ pub const DFDX: &str = env!("FIELDTRIAL_DFDX");
 pub const RUSTC: &str = env!("FIELDTRIAL_RUSTC");
 
 /// The digest over all parts of this build that can change the results of a cell.
-pub fn code_hash(arithmetic: Arithmetic) -> String {
+pub fn code_hash(arithmetic: CodeTarget) -> String {
     // Computed once per process, since every cell of a plan needs it.
     static HASHES: OnceLock<[String; 2]> = OnceLock::new();
-    let hashes = HASHES.get_or_init(|| [digest(Arithmetic::Cpu), digest(Arithmetic::Gpu)]);
+    let hashes = HASHES.get_or_init(|| [digest(CodeTarget::Cpu), digest(CodeTarget::Gpu)]);
     hashes[arithmetic as usize].clone()
 }
 
-fn digest(arithmetic: Arithmetic) -> String {
+fn digest(arithmetic: CodeTarget) -> String {
     let mut digest = Digest::new();
     for (name, value) in code_parts(arithmetic) {
         digest = digest.with(name).with(value);
@@ -40,13 +40,13 @@ fn digest(arithmetic: Arithmetic) -> String {
 
 /// The parts of [`code_hash`] by name (`ops/conv2d`, `ops/conv2d (cuda)`, `Cargo.lock`, `rustc`, `features`), for `plan
 /// --explain`.
-pub fn code_parts(arithmetic: Arithmetic) -> BTreeMap<String, String> {
+pub fn code_parts(arithmetic: CodeTarget) -> BTreeMap<String, String> {
     let own: &[(&str, &str)] = match arithmetic {
-        Arithmetic::Cpu => &[],
-        Arithmetic::Gpu => generated::GPU_PARTS,
+        CodeTarget::Cpu => &[],
+        CodeTarget::Gpu => generated::GPU_PARTS,
     };
     let parts = generated::CPU_PARTS.iter().chain(own).copied();
-    let parts = parts.chain(kernels::parts(arithmetic));
+    let parts = parts.chain(kernels::source_digests(arithmetic));
     let mut parts: BTreeMap<String, String> = parts
         .map(|(name, digest)| (name.to_owned(), digest.to_owned()))
         .collect();
@@ -55,10 +55,10 @@ pub fn code_parts(arithmetic: Arithmetic) -> BTreeMap<String, String> {
 }
 
 /// Which code computes a cell's results on this device: that for CPUs or that for GPUs.
-pub fn arithmetic(device: DeviceKind) -> Arithmetic {
+pub fn code_target(device: DeviceKind) -> CodeTarget {
     match device {
-        DeviceKind::Cpu => Arithmetic::Cpu,
-        DeviceKind::Cuda(_) => Arithmetic::Gpu,
+        DeviceKind::Cpu => CodeTarget::Cpu,
+        DeviceKind::Cuda(_) => CodeTarget::Gpu,
     }
 }
 
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_code_hash_has_a_part_for_every_file_and_folder_of_its_modules() {
-        let parts = code_parts(Arithmetic::Cpu);
+        let parts = code_parts(CodeTarget::Cpu);
         for name in [
             "base/seed",
             "device/cpu",
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn what_only_gpus_use_is_no_part_of_the_cpus_code() {
-        let (cpu, gpu) = (code_parts(Arithmetic::Cpu), code_parts(Arithmetic::Gpu));
+        let (cpu, gpu) = (code_parts(CodeTarget::Cpu), code_parts(CodeTarget::Gpu));
         assert!(!cpu.keys().any(|name| name.contains("cuda")), "{cpu:?}");
         for name in ["ops/activate (cuda)", "device/cuda", "kernels (compiler)"] {
             assert!(gpu.contains_key(name), "{name} is missing in {gpu:?}");
@@ -98,6 +98,6 @@ mod tests {
 
     #[test]
     fn processors_and_gpus_have_code_hashes_of_their_own() {
-        assert_ne!(code_hash(Arithmetic::Cpu), code_hash(Arithmetic::Gpu));
+        assert_ne!(code_hash(CodeTarget::Cpu), code_hash(CodeTarget::Gpu));
     }
 }

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use crate::base::hash::{Digest, short_hash};
 use crate::base::text::{count, one_line};
-use crate::compare::leaves;
+use crate::compare::collect_settings;
 use crate::results::{
-    CellInfo, ColumnInfo, Datatype, EpochRecord, Joined, Origin, ResultSet, ResultsError, by_key,
-    create_folder, millis_of, pretty_json,
+    CellInfo, ColumnInfo, ColumnSource, Datatype, EpochRecord, JoinedTable, ResultSet,
+    ResultsError, by_key, create_folder, millis_of, pretty_json,
 };
 
 use super::ExportError;
@@ -46,7 +46,7 @@ pub fn export_mlflow(set: &ResultSet, folder: &Path) -> Result<String, ExportErr
     let tags = experiment.join("tags");
     create_folder(&tags)?;
     let whole = fs::canonicalize(&experiment).map_err(ResultsError::unwritable(&experiment))?;
-    let joined = Joined::of(set);
+    let joined = JoinedTable::of(set);
     let epochs = by_key(&set.epochs, |row| &row.key);
     let cells = by_key(&plan.cells, |cell| &cell.key);
     let mut created = None;
@@ -110,14 +110,14 @@ fn check_store(folder: &Path, own: &str) -> Result<(), ExportError> {
 /// An MLflow run: a row of the table that joins all CSV files of the results.
 struct Run<'a> {
     set: &'a ResultSet,
-    columns: &'a [(ColumnInfo, Origin)],
+    columns: &'a [(ColumnInfo, ColumnSource)],
     row: &'a [String],
     cell: Option<&'a CellInfo>,
 }
 
 impl<'a> Run<'a> {
     /// The columns with one of the origins `of`, and their values in this row, without empty ones.
-    fn values(&self, of: &'a [Origin]) -> impl Iterator<Item = (&'a ColumnInfo, &'a str)> {
+    fn values(&self, of: &'a [ColumnSource]) -> impl Iterator<Item = (&'a ColumnInfo, &'a str)> {
         let columns = self.columns.iter().zip(self.row);
         let those = columns.filter(|((_, origin), text)| of.contains(origin) && !text.is_empty());
         those.map(|((column, _), text)| (column, &**text))
@@ -172,7 +172,7 @@ impl<'a> Run<'a> {
         let spec = spec.unwrap_or_default();
         let mut settings = BTreeMap::new();
         for (name, section) in &spec {
-            leaves(name, section, &mut settings);
+            collect_settings(name, section, &mut settings);
         }
         let shown = |value: &Value| {
             let text = value.as_str().map_or_else(|| value.to_string(), one_line);
@@ -180,14 +180,14 @@ impl<'a> Run<'a> {
         };
         let settings = settings.into_iter();
         let settings = settings.map(|(path, value)| (path, shown(value)));
-        let identity = self.values(&[Origin::Identity]);
+        let identity = self.values(&[ColumnSource::Identity]);
         let identity = identity.filter(|(column, _)| column.name != "key");
         let identity = identity.map(|(column, text)| (column.name.clone(), one_line(text)));
         settings.chain(identity).collect()
     }
 
     fn tags(&self, key: &str, seed: &str) -> BTreeMap<String, String> {
-        let of_run = self.values(&[Origin::Run, Origin::Block]);
+        let of_run = self.values(&[ColumnSource::Run, ColumnSource::Block]);
         let texts = of_run
             .filter(|(column, _)| matches!(column.datatype, Datatype::Text | Datatype::Truth));
         let mut tags: BTreeMap<String, String> = texts
@@ -244,7 +244,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        let of_run = self.values(&[Origin::Run, Origin::Block]);
+        let of_run = self.values(&[ColumnSource::Run, ColumnSource::Block]);
         for (column, text) in of_run.filter(|(column, _)| column.datatype.is_number()) {
             let Ok(value) = text.parse::<f64>() else {
                 continue;

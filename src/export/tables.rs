@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use crate::results::{Joined, ResultSet, cell_slug, csvw, described_files, pretty_json};
+use crate::results::{
+    JoinedTable, ResultSet, cell_slug, csv_files_with_metadata, csvw_table_metadata, pretty_json,
+};
 
 use super::{ExportError, check, write};
 
@@ -22,10 +24,10 @@ pub fn export_csv(
 ) -> Result<Vec<String>, ExportError> {
     let file = format!("{}.csv", cell_slug(&set.plan.name));
     let metadata = format!("{file}-metadata.json");
-    let joined = Joined::of(set);
+    let joined = JoinedTable::of(set);
     let columns = joined.columns.iter().map(|(column, _)| column);
-    let described = pretty_json(&csvw(&file, &set.plan, columns));
-    let tables = described_files(results, &set.plan)?;
+    let described = pretty_json(&csvw_table_metadata(&file, &set.plan, columns));
+    let tables = csv_files_with_metadata(results, &set.plan)?;
     check(folder, &[&file, &metadata])?;
     let tables = tables
         .into_iter()

@@ -50,7 +50,7 @@ impl Bars {
     /// Adds a line with a spinner and the name of a run above the overall bar.
     pub(super) fn line(&self, name: String) -> ProgressBar {
         let bar = self.all.insert_before(&self.overall, ProgressBar::new(1));
-        let bar = with_name(bar, name);
+        let bar = as_spinner_line(bar, name);
         bar.set_message("starts");
         bar
     }
@@ -107,7 +107,7 @@ impl Bars {
 }
 
 /// Turns `bar` into a line of text: a spinner, `name`, and a message.
-pub(super) fn with_name(bar: ProgressBar, name: String) -> ProgressBar {
+pub(super) fn as_spinner_line(bar: ProgressBar, name: String) -> ProgressBar {
     bar.set_style(style("{spinner:.cyan} {prefix}  {wide_msg}"));
     bar.set_prefix(name);
     redraw(&bar);
@@ -144,7 +144,7 @@ fn style(template: &str) -> ProgressStyle {
 
 /// The coloured symbol of a status: `✓` for done, `✗` for failed, `–` for interrupted, `✂` for pruned. After `✗` and
 /// `✂` the status follows as a word.
-pub(super) fn mark(status: Status) -> String {
+pub(super) fn status_symbol(status: Status) -> String {
     let (colour, sign, word) = match status {
         Status::Done => (32, "✓", String::new()),
         Status::NotRun => (33, "–", String::new()),

@@ -1,4 +1,4 @@
-//! [`Detail`]: how much `run` prints.
+//! [`Verbosity`]: how much `run` prints.
 
 use crate::event::RunOutcome;
 
@@ -6,7 +6,7 @@ use super::line::{stderr_lines, stderr_tail};
 
 /// How much is printed about runs; each level includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Detail {
+pub enum Verbosity {
     /// Warnings and failed runs.
     Quiet,
     /// A line for each finished run, and the summary.
@@ -16,9 +16,9 @@ pub enum Detail {
     Verbose,
 }
 
-impl Detail {
+impl Verbosity {
     /// The lines of a worker's standard error to print after the run has ended.
-    pub(super) fn words(self, outcome: &RunOutcome) -> Vec<&str> {
+    pub(super) fn stderr_to_print(self, outcome: &RunOutcome) -> Vec<&str> {
         if self < Self::Verbose {
             stderr_tail(outcome)
         } else {

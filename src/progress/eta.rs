@@ -91,7 +91,7 @@ impl Eta {
     }
 
     /// Records that the run resumes an interrupted one, which had done the fraction `share` of its steps.
-    pub(super) fn go_on(&mut self, id: RunId, share: f64) {
+    pub(super) fn set_resumed_share(&mut self, id: RunId, share: f64) {
         if let Some(running) = self.running.get_mut(&id) {
             running.before = share;
         }
@@ -233,7 +233,7 @@ mod tests {
         eta.start(1, 1);
         eta.begin(id(0, 0), now);
         eta.advance(id(0, 0), 0.5);
-        eta.go_on(id(0, 0), 0.5);
+        eta.set_resumed_share(id(0, 0), 0.5);
         assert_eq!(eta.left(now), None, "it has done nothing itself");
         eta.advance(id(0, 0), 0.75);
         let later = now + Duration::from_secs(10);

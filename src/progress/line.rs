@@ -39,7 +39,7 @@ impl Names {
     /// Short name of a planned run, as [`Self::of_run`] makes it.
     pub(super) fn name(&self, job: &Job) -> String {
         let (id, measure) = (job.id, &job.spec.measure);
-        let (seeds, blocks) = (measure.seeds.len(), measure.most_repeats());
+        let (seeds, blocks) = (measure.seeds.len(), measure.max_repeats());
         self.of_run(&job.spec.key, (id.seed, seeds), (id.block, blocks))
     }
 
@@ -62,7 +62,7 @@ impl Names {
 }
 
 /// The numbers that are not 0 as text, each with its word: `, 2 failed, 3 kept`.
-pub fn counts(numbers: &[(usize, &str)]) -> String {
+pub fn nonzero_counts_text(numbers: &[(usize, &str)]) -> String {
     let part = |(n, what): &(usize, &str)| match n {
         0 => String::new(),
         n => format!(", {n} {what}"),
@@ -123,7 +123,7 @@ pub fn stderr_tail(outcome: &RunOutcome) -> Vec<&str> {
 }
 
 /// Wraps a line to the width of the terminal; the continuation lines are indented by `indent` columns.
-pub fn fitted(line: &str, indent: usize) -> String {
+pub fn wrap_to_terminal(line: &str, indent: usize) -> String {
     wrapped(line, columns(), indent)
 }
 

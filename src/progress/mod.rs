@@ -16,11 +16,11 @@ mod search;
 mod spinner;
 mod summary;
 
-pub use detail::Detail;
+pub use detail::Verbosity;
 pub use json_lines::{EVENTS_VERSION, write_line};
-pub use line::{counts, fitted, stderr_tail};
-pub use pairs::{Ended, Pairs, PairsShape, RunName};
+pub use line::{nonzero_counts_text, stderr_tail, wrap_to_terminal};
+pub use pairs::{EndedRun, PairTotals, PairsProgress, RunName};
 pub use run_state::{EpochLoss, RunState};
 pub use runs::{Progress, ProgressSnapshot};
 pub use spinner::Spinner;
-pub use summary::Ending;
+pub use summary::RunSummary;

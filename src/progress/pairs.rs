@@ -1,5 +1,5 @@
-//! [`Pairs`]: displays the progress of two builds that run in turns (`ab`): a line for every pair, and on a terminal a
-//! bar.
+//! [`PairsProgress`]: displays the progress of two builds that run in turns (`ab`): a line for every pair, and on a
+//! terminal a bar.
 
 use std::time::Instant;
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::base::units::{human, human_seconds};
 use crate::event::{RunId, Status};
 
-use super::bars::{Bars, mark, time_left};
+use super::bars::{Bars, status_symbol, time_left};
 use super::eta::Eta;
-use super::line::{Names, counts, fitted, place, without_status};
+use super::line::{Names, nonzero_counts_text, place, without_status, wrap_to_terminal};
 
 /// Numbers of pairs, seeds and blocks of a comparison.
 #[derive(Debug, Clone, Copy)]
-pub struct PairsShape {
+pub struct PairTotals {
     /// Number of pairs to run.
     pub pairs: usize,
     /// Number of seeds of the plan.
@@ -48,7 +48,7 @@ impl RunName {
 
 /// The result of one run of a pair, as reported by the build that ran it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct EndedRun {
     /// Identifies the run.
     #[serde(flatten)]
     pub name: RunName,
@@ -71,9 +71,9 @@ pub struct Ended {
 
 /// Displays the progress of a comparison of two sides, whose runs come in pairs.
 #[derive(Debug)]
-pub struct Pairs {
+pub struct PairsProgress {
     names: Names,
-    shape: PairsShape,
+    shape: PairTotals,
     ended: usize,
     failed: usize,
     eta: Eta,
@@ -84,10 +84,10 @@ pub struct Pairs {
     running: ProgressBar,
 }
 
-impl Pairs {
+impl PairsProgress {
     /// Starts the display: a line for each pair, and a bar if standard error is a terminal. `keys` are the keys of the
     /// compared cells.
-    pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>, shape: PairsShape) -> Self {
+    pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>, shape: PairTotals) -> Self {
         let mut eta = Eta::default();
         eta.start(shape.pairs, 1);
         let mut bars = Bars::new(true);
@@ -116,7 +116,7 @@ impl Pairs {
     }
 
     /// Shows the progress of the current run: `text`, and the fraction `share` that is done.
-    pub fn at(&mut self, text: String, share: f64) {
+    pub fn set_run_progress(&mut self, text: String, share: f64) {
         let done = if self.is_first { 0.0 } else { 0.5 };
         self.eta.advance(self.id(), done + share / 2.0);
         self.running.set_message(text);
@@ -141,7 +141,7 @@ impl Pairs {
     }
 
     /// Prints the line of a pair whose two runs have ended.
-    pub fn end(&mut self, before: &Ended, after: &Ended) {
+    pub fn end(&mut self, before: &EndedRun, after: &EndedRun) {
         self.eta.end(self.id(), before.wall_s + after.wall_s);
         self.ended += 1;
         let mut status = [before.status, after.status].into_iter();
@@ -153,11 +153,14 @@ impl Pairs {
             result_text(before, after)
         );
         if self.bars.are_drawn() {
-            let line = format!("{} {text}", mark(worst.unwrap_or(Status::Done)));
-            self.say(&fitted(&line, 2));
+            let line = format!("{} {text}", status_symbol(worst.unwrap_or(Status::Done)));
+            self.say(&wrap_to_terminal(&line, 2));
         } else {
             let place = place(self.ended, self.shape.pairs);
-            self.say(&fitted(&format!("{place} {text}"), place.len() + 1));
+            self.say(&wrap_to_terminal(
+                &format!("{place} {text}"),
+                place.len() + 1,
+            ));
         }
         for line in before.stderr_tail.iter().chain(&after.stderr_tail) {
             self.bars.quote(line);
@@ -181,7 +184,7 @@ impl Pairs {
     }
 
     fn name(&self, pair: &RunName) -> String {
-        let PairsShape { seeds, blocks, .. } = self.shape;
+        let PairTotals { seeds, blocks, .. } = self.shape;
         let (seed, block) = ((pair.seed, seeds), (pair.block, blocks));
         let name = self.names.of_run(&pair.key, seed, block);
         name.trim_start().to_owned()
@@ -190,18 +193,18 @@ impl Pairs {
     fn show_place(&self) {
         let left = time_left(&self.eta, self.ended < self.shape.pairs);
         let left = left.map(|left| format!(", {left}"));
-        let message = left.unwrap_or_default() + &counts(&[(self.failed, "failed")]);
+        let message = left.unwrap_or_default() + &nonzero_counts_text(&[(self.failed, "failed")]);
         self.bars.show((self.ended, self.shape.pairs), message);
     }
 }
 
 /// Result of a pair as text: `12.3 → 13.1 ms/sample, ratio 1.065  in 4.1 s`, or what failed. Times are per sample, as
 /// in verdicts, else per step; without step times they are those of the whole runs.
-fn result_text(before: &Ended, after: &Ended) -> String {
+fn result_text(before: &EndedRun, after: &EndedRun) -> String {
     let time = human_seconds(before.wall_s + after.wall_s);
     let sides = [("before", before), ("after", after)].into_iter();
     let failed = sides.filter(|(_, end)| end.status != Status::Done);
-    let reason = |(side, end): (&str, &Ended)| {
+    let reason = |(side, end): (&str, &EndedRun)| {
         let reason = without_status(end.status, &end.reason);
         format!("{side} {}: {reason}", end.status)
     };
@@ -227,8 +230,8 @@ fn result_text(before: &Ended, after: &Ended) -> String {
 mod tests {
     use super::*;
 
-    fn end(step_ms: f64) -> Ended {
-        Ended {
+    fn end(step_ms: f64) -> EndedRun {
+        EndedRun {
             name: RunName {
                 key: "a=1,b=3".into(),
                 seed: 42,
@@ -250,7 +253,7 @@ mod tests {
             "12.3 → 13.1 ms/step, ratio 1.062  in 3.00 s"
         );
         // Verdicts are about the mean time per sample; medians of steps may differ from it.
-        let of_samples = |sample_ms, step_ms| Ended {
+        let of_samples = |sample_ms, step_ms| EndedRun {
             sample_ms: Some(sample_ms),
             ..end(step_ms)
         };
@@ -258,7 +261,7 @@ mod tests {
             result_text(&of_samples(0.5, 2.24), &of_samples(12.0, 316.0)),
             "0.500 → 12.0 ms/sample, ratio 24.000  in 3.00 s"
         );
-        let killed = Ended {
+        let killed = EndedRun {
             status: Status::Killed,
             reason: "killed: signal 9".into(),
             ..end(1.0)
@@ -271,12 +274,12 @@ mod tests {
 
     #[test]
     fn the_time_left_follows_from_the_pairs_that_ended() {
-        let shape = PairsShape {
+        let shape = PairTotals {
             pairs: 5,
             seeds: 1,
             blocks: 5,
         };
-        let mut pairs = Pairs::new(["a=1,b=2", "a=1,b=3"], shape);
+        let mut pairs = PairsProgress::new(["a=1,b=2", "a=1,b=3"], shape);
         let ended = end(1.0);
         assert_eq!(pairs.name(&ended.name), "b=3 block 2/5");
         pairs.begin(&ended.name, "before", true);

@@ -9,14 +9,14 @@ use crate::base::units::{human, human_seconds};
 use crate::event::{EpochRow, Event, Job, RunEvent, RunId, RunOutcome};
 use crate::plan::search::SearchSpec;
 
-use super::bars::{Bars, mark, time_left};
-use super::detail::Detail;
+use super::bars::{Bars, status_symbol, time_left};
+use super::detail::Verbosity;
 use super::eta::Eta;
 use super::json_lines::JsonLines;
-use super::line::{Names, columns, counts, fitted, place, result_text};
+use super::line::{Names, columns, nonzero_counts_text, place, result_text, wrap_to_terminal};
 use super::run_state::RunState;
 use super::search::{Tally, is_counted};
-use super::summary::Ending;
+use super::summary::RunSummary;
 
 /// Displays the progress of runs.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Progress {
     programs: Option<JsonLines<Stdout>>,
     names: Names,
     search: Option<Tally>,
-    detail: Detail,
+    detail: Verbosity,
     bars: Bars,
     running: BTreeMap<RunId, (String, RunState)>,
     eta: Eta,
@@ -36,13 +36,18 @@ pub struct Progress {
 impl Progress {
     /// Displays planned runs: bars if standard error is a terminal, else one line per run; JSON lines too if `events`
     /// is true. Names of runs leave out the parts of keys that all jobs share.
-    pub fn new(jobs: &[Job], detail: Detail, events: bool) -> Self {
+    pub fn new(jobs: &[Job], detail: Verbosity, events: bool) -> Self {
         let names = Names::new(jobs.iter().map(|job| job.spec.key.as_str()));
         Self::of(names, Eta::of(jobs), None, detail, events)
     }
 
     /// Displays a search of `studies` studies, whose trials are known only when they start.
-    pub fn searching(search: &SearchSpec, studies: usize, detail: Detail, events: bool) -> Self {
+    pub fn for_search(
+        search: &SearchSpec,
+        studies: usize,
+        detail: Verbosity,
+        events: bool,
+    ) -> Self {
         let tally = Tally::new(search, studies);
         Self::of(
             Names::default(),
@@ -53,13 +58,13 @@ impl Progress {
         )
     }
 
-    fn of(names: Names, eta: Eta, search: Option<Tally>, detail: Detail, events: bool) -> Self {
+    fn of(names: Names, eta: Eta, search: Option<Tally>, detail: Verbosity, events: bool) -> Self {
         Self {
             programs: events.then(|| JsonLines::new(io::stdout())),
             names,
             search,
             detail,
-            bars: Bars::new(detail > Detail::Quiet),
+            bars: Bars::new(detail > Verbosity::Quiet),
             running: BTreeMap::new(),
             eta,
             runs: 0,
@@ -69,17 +74,17 @@ impl Progress {
     }
 
     /// Displays the start and end of an invocation in which there is nothing to run.
-    pub fn see_nothing_to_do(&mut self, slots: usize) {
+    pub fn show_no_runs(&mut self, slots: usize) {
         self.handle(&RunEvent::Start { runs: 0, slots });
         self.handle(&RunEvent::End { left: 0 });
     }
 
     /// Displays the summary at the end.
-    pub fn end(&mut self, ending: &Ending<'_>) {
+    pub fn end(&mut self, ending: &RunSummary<'_>) {
         if let Some(lines) = &mut self.programs {
             lines.write("summary", ending.json());
         }
-        if self.detail > Detail::Quiet {
+        if self.detail > Verbosity::Quiet {
             eprint!("{}", ending.text());
         } else if ending.ended == 0 {
             // If no run ended in this invocation, runs that failed earlier are listed, because they determine the exit
@@ -130,13 +135,13 @@ impl Progress {
         self.eta.begin(job.id, Instant::now());
         self.search.iter_mut().for_each(Tally::begin);
         let name = self.names.name(job);
-        if self.detail == Detail::Verbose {
+        if self.detail == Verbosity::Verbose {
             let expected = job.estimated_s.map_or_else(
                 || "no estimate".to_owned(),
                 |seconds| format!("estimated {}", human_seconds(seconds)),
             );
             self.bars
-                .say(&fitted(&format!("starts  {name}  {expected}"), 8));
+                .say(&wrap_to_terminal(&format!("starts  {name}  {expected}"), 8));
         }
         self.bars.begin(job.id, name.clone());
         self.running.insert(job.id, (name, RunState::default()));
@@ -144,13 +149,15 @@ impl Progress {
 
     fn see_worker(&mut self, id: RunId, event: &Event) {
         if let Event::Warning { message } = event {
-            return self.bars.say(&fitted(&format!("warning: {message}"), 2));
+            return self
+                .bars
+                .say(&wrap_to_terminal(&format!("warning: {message}"), 2));
         }
-        if let (Event::Epoch(row), Detail::Verbose) = (event, self.detail)
+        if let (Event::Epoch(row), Verbosity::Verbose) = (event, self.detail)
             && let Some((name, _)) = self.running.get(&id)
         {
             let line = format!("epoch {}  {name}  {}", row.epoch + 1, losses(row));
-            self.bars.say(&fitted(&line, 8));
+            self.bars.say(&wrap_to_terminal(&line, 8));
         }
         let Some((name, state)) = self.running.get_mut(&id) else {
             return;
@@ -158,7 +165,7 @@ impl Progress {
         state.handle(event);
         self.eta.advance(id, state.share());
         if matches!(event, Event::Resumed { .. }) {
-            self.eta.go_on(id, state.share());
+            self.eta.set_resumed_share(id, state.share());
         }
         // The spinner and the spaces between need 4 columns.
         let columns = columns().saturating_sub(name.chars().count() + 4);
@@ -178,7 +185,7 @@ impl Progress {
             tally.end(job, outcome.status);
         }
         let result_text = self.result_text(job, outcome);
-        if self.detail > Detail::Quiet || outcome.status.is_failure() {
+        if self.detail > Verbosity::Quiet || outcome.status.is_failure() {
             self.say_ended(job, outcome, &result_text);
         }
         self.show_place();
@@ -187,8 +194,8 @@ impl Progress {
     fn say_ended(&self, job: &Job, outcome: &RunOutcome, result_text: &str) {
         let (name, status) = (self.names.name(job), outcome.status);
         if self.bars.are_drawn() {
-            self.bars.say(&fitted(
-                &format!("{} {name}  {result_text}", mark(status)),
+            self.bars.say(&wrap_to_terminal(
+                &format!("{} {name}  {result_text}", status_symbol(status)),
                 2,
             ));
         } else {
@@ -199,9 +206,9 @@ impl Progress {
                 place = " ".repeat(place.len());
             }
             let line = format!("{place} {name}  {status}  {result_text}");
-            self.bars.say(&fitted(&line, place.len() + 1));
+            self.bars.say(&wrap_to_terminal(&line, place.len() + 1));
         }
-        for line in self.detail.words(outcome) {
+        for line in self.detail.stderr_to_print(outcome) {
             self.bars.quote(line);
         }
     }
@@ -221,9 +228,12 @@ impl Progress {
     }
 
     /// The current state of all runs, for the overall bar and the page of `run --live`.
-    pub fn now(&self) -> ProgressSnapshot<'_> {
+    pub fn current_snapshot(&self) -> ProgressSnapshot<'_> {
         let (goes_on, rest) = match &self.search {
-            None => (self.ended < self.runs, counts(&[(self.failed, "failed")])),
+            None => (
+                self.ended < self.runs,
+                nonzero_counts_text(&[(self.failed, "failed")]),
+            ),
             Some(tally) => (tally.goes_on(), tally.counts()),
         };
         let (ended, of) = self.place();
@@ -252,7 +262,7 @@ impl Progress {
         if !self.bars.are_drawn() {
             return;
         }
-        let now = self.now();
+        let now = self.current_snapshot();
         let best = now.best.map(|best| format!("best {best}"));
         let rest = Some(now.rest).filter(|rest| !rest.is_empty());
         let mut message = String::new();
@@ -266,7 +276,9 @@ impl Progress {
     fn finish(&self) {
         self.bars.finish();
         let kept = self.search.as_ref().and_then(Tally::kept_line);
-        if let Some(line) = kept.filter(|_| !self.bars.are_drawn() && self.detail > Detail::Quiet) {
+        if let Some(line) =
+            kept.filter(|_| !self.bars.are_drawn() && self.detail > Verbosity::Quiet)
+        {
             eprintln!("{line}");
         }
     }

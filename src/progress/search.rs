@@ -6,7 +6,7 @@ use crate::event::{Job, KeptTrial, RunOutcome, Status};
 use crate::plan::key_parts;
 use crate::plan::search::{ObjectiveSpec, SearchSpec, TrialInfo, TrialRole};
 
-use super::line::{counts, without_status};
+use super::line::{nonzero_counts_text, without_status};
 
 /// Significant digits of an objective's value; more than of other values, because trials may differ little.
 const DIGITS: usize = 4;
@@ -108,7 +108,7 @@ impl Tally {
 
     /// Numbers of trials by status as text: `, 4 running, 5 pruned, 1 failed, 3 kept`.
     pub(super) fn counts(&self) -> String {
-        counts(&[
+        nonzero_counts_text(&[
             (self.running, "running"),
             (self.pruned, "pruned"),
             (self.failed, "failed"),

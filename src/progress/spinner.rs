@@ -6,7 +6,7 @@ use indicatif::ProgressBar;
 
 use crate::base::units::human_seconds;
 
-use super::bars::with_name;
+use super::bars::as_spinner_line;
 
 /// A line that names a long operation; on a terminal it has a spinner and changing text.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct Spinner {
 impl Spinner {
     /// Shows the line; `what` says what is done: "building HEAD~1 at 0150c8c".
     pub fn new(what: &str) -> Self {
-        let bar = with_name(ProgressBar::new_spinner(), what.to_owned());
+        let bar = as_spinner_line(ProgressBar::new_spinner(), what.to_owned());
         if bar.is_hidden() {
             eprintln!("{what} …");
         }

@@ -12,14 +12,14 @@ use crate::base::units::human_seconds;
 use crate::event::{Status, StopReason};
 use crate::results::{BlockRow, ResultSet, grouped};
 
-use super::line::{Names, counts, fitted, without_status};
+use super::line::{Names, nonzero_counts_text, without_status, wrap_to_terminal};
 
 /// Maximum number of reasons for failures that are listed.
 const LISTED: usize = 10;
 
 /// The data that the summary shows.
 #[derive(Debug)]
-pub struct Ending<'a> {
+pub struct RunSummary<'a> {
     /// All results of the folder.
     pub results: &'a ResultSet,
     /// Path of the results folder, printed as given.
@@ -49,7 +49,7 @@ const WIDTH: usize = 80;
 /// Indentation of the second and later lines of a sentence.
 const HANGING: &str = "         ";
 
-impl Ending<'_> {
+impl RunSummary<'_> {
     /// The summary as JSON, for programs.
     pub(super) fn json(&self) -> Value {
         json!({
@@ -106,7 +106,7 @@ impl Ending<'_> {
             None => "finished",
         };
         let ended = count(self.ended, self.noun());
-        let others = counts(&[
+        let others = nonzero_counts_text(&[
             (self.kept, "kept from before"),
             (self.not_needed, "not needed"),
             (self.left, "not run"),
@@ -218,7 +218,7 @@ fn by_reason<'a>(all: impl Iterator<Item = (String, Status, &'a str)>) -> Vec<St
         let (name, status, reason) = &same[0];
         let more = (same.len() > 1).then(|| format!(" and {} more", same.len() - 1));
         let (more, reason) = (more.unwrap_or_default(), without_status(*status, reason));
-        fitted(&format!("  {name}{more}  {status}: {reason}"), 4)
+        wrap_to_terminal(&format!("  {name}{more}  {status}: {reason}"), 4)
     };
     let mut texts: Vec<String> = lines.iter().take(LISTED).map(text).collect();
     let more = lines.len().saturating_sub(LISTED);

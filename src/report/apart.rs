@@ -2,7 +2,7 @@
 //! memory (in a loop, `{% set ns.s = ns.s ~ ns.s %}` doubles a text each time), and a failed allocation aborts the
 //! process.
 //!
-//! The parent calls [`render`], the child [`answer_parent`]. The child first limits its own memory (on Linux; other
+//! The parent calls [`render`], the child [`render_for_parent`]. The child first limits its own memory (on Linux; other
 //! systems have no such limit); the parent limits the child's time and the size of the page.
 
 use std::io::{self, Read, Write};
@@ -22,7 +22,7 @@ use crate::base::units::{human_bytes, human_seconds};
 use crate::diag::Failure;
 
 /// Memory limit of the process that renders a page, in bytes: about fifty times the need of the longest report.
-pub const PAGE_MEMORY: u64 = 1 << 30;
+pub const RENDER_MEMORY_LIMIT: u64 = 1 << 30;
 
 /// Largest size in bytes of the child's answer.
 const LONGEST: u64 = 64 << 20;
@@ -34,7 +34,7 @@ static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Makes reports render users' templates in a child process, `program render FOLDER NAME`; without this call, they are
 /// rendered in this process.
-pub fn render_apart_by(program: PathBuf) {
+pub fn set_render_program(program: PathBuf) {
     // Further calls have no effect; the program calls this once.
     let _ = PROGRAM.set(program);
 }
@@ -60,9 +60,9 @@ pub(super) fn render(
     let failure = match ask(command, context, TIME) {
         Ok(Ok(page)) => return Ok(page),
         Ok(Err(failure)) => failure,
-        Err(reason) => Failure::plain(format!("reports/templates/{name}: {reason}"), None),
+        Err(reason) => Failure::without_source(format!("reports/templates/{name}: {reason}"), None),
     };
-    let failure = failure.so("no report was written");
+    let failure = failure.with_consequence("no report was written");
     Err(ReportError::Template(Box::new(failure)))
 }
 
@@ -71,7 +71,7 @@ pub(super) fn render(
 ///
 /// # Errors
 /// A context that cannot be read; an answer that cannot be written.
-pub fn answer_parent(
+pub fn render_for_parent(
     folder: &Path,
     name: &str,
     input: impl Read,
@@ -135,8 +135,11 @@ fn listen(child: &mut Child, context: Vec<u8>) -> mpsc::Receiver<Vec<u8>> {
 
 fn end(status: ExitStatus) -> String {
     // The child ends with this code only if memory runs out.
-    if status.code() == Some(os::NO_MEMORY) {
-        return format!("needs more than {} of memory", human_bytes(PAGE_MEMORY));
+    if status.code() == Some(os::OUT_OF_MEMORY_EXIT_CODE) {
+        return format!(
+            "needs more than {} of memory",
+            human_bytes(RENDER_MEMORY_LIMIT)
+        );
     }
     format!("cannot be rendered: the process ended with {status}")
 }
@@ -144,7 +147,7 @@ fn end(status: ExitStatus) -> String {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use crate::results::testing::assert_says;
+    use crate::results::testing::assert_contains;
 
     fn asked(script: &str, time: Duration) -> Result<Answer, String> {
         let mut command = Command::new("sh");
@@ -183,11 +186,11 @@ mod tests {
         template("bad.md.j2", "{{ report.y }}");
         let said = |name: &str| -> Answer {
             let (mut out, context) = (Vec::new(), &br#"{"x": 0.1, "list": [1, 2]}"#[..]);
-            answer_parent(folder.path(), name, context, &mut out).expect("an answer");
+            render_for_parent(folder.path(), name, context, &mut out).expect("an answer");
             serde_json::from_slice(&out).expect("JSON")
         };
         assert_eq!(said("good.md.j2").expect("a page"), "0.1 2");
         let drawn = said("bad.md.j2").expect_err("a mistake").render(false);
-        assert_says(&drawn, "reports/templates/bad.md.j2:1:11");
+        assert_contains(&drawn, "reports/templates/bad.md.j2:1:11");
     }
 }

@@ -70,9 +70,9 @@ pub(super) fn by_session<'a>(
 
 /// For each session a list of (second, number of threads that compute in concurrent runs from then on).
 #[derive(Debug, Default)]
-pub(crate) struct BusyTimes<'a>(BTreeMap<&'a str, Vec<(f64, f64)>>);
+pub(crate) struct BusyThreads<'a>(BTreeMap<&'a str, Vec<(f64, f64)>>);
 
-impl<'a> BusyTimes<'a> {
+impl<'a> BusyThreads<'a> {
     /// The busy threads of all runs of a result.
     pub(crate) fn of(set: &'a ResultSet) -> Self {
         let shared = set.blocks.iter().filter(|run| !run.exclusive);
@@ -92,7 +92,7 @@ impl<'a> BusyTimes<'a> {
     }
 
     /// Mean fraction of a core that each thread of a run had: below 1 if more threads computed than there are cores.
-    pub(super) fn share(&self, run: &BlockRow, cores: f64) -> f64 {
+    pub(super) fn core_fraction(&self, run: &BlockRow, cores: f64) -> f64 {
         let Some((session, span)) = Span::of(run).filter(|(_, span)| span.end > span.start) else {
             return 1.0;
         };

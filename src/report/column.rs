@@ -58,7 +58,7 @@ impl Column {
 
     /// A column of a setting, or of names that may consist of digits.
     pub fn setting(name: &str) -> Self {
-        Self::text(name).of(ColumnKind::Setting)
+        Self::text(name).with_kind(ColumnKind::Setting)
     }
 
     /// A column of numbers, with the text of where they come from. A column has one source, so that measured and
@@ -85,18 +85,18 @@ impl Column {
 
     /// Sets the kind of the column's fields.
     #[must_use]
-    pub fn of(self, kind: ColumnKind) -> Self {
+    pub fn with_kind(self, kind: ColumnKind) -> Self {
         Self { kind, ..self }
     }
 
     /// A column of values that a fit extrapolates beyond the measured ones; `formula` describes the fit.
     pub fn extrapolated(name: &str, unit: &str, formula: String) -> Self {
         let heading = format!("{name}extrapolated, not measured");
-        Self::derived(&heading, unit, formula).of(ColumnKind::Extrapolated)
+        Self::derived(&heading, unit, formula).with_kind(ColumnKind::Extrapolated)
     }
 
     /// Marks the last column as the residual of the percentages before it.
-    pub(super) fn last_is_residual(columns: &mut [Self]) {
+    pub(super) fn mark_last_as_residual(columns: &mut [Self]) {
         if let Some(last) = columns.last_mut() {
             last.kind = ColumnKind::Residual;
         }
@@ -105,6 +105,6 @@ impl Column {
     /// A column of percentages of a whole: those of a row, with the one of kind [`ColumnKind::Residual`], sum to 100.
     /// `formula` says what the whole is.
     pub fn share(heading: &str, formula: &str) -> Self {
-        Self::derived(heading, "%", formula).of(ColumnKind::Share)
+        Self::derived(heading, "%", formula).with_kind(ColumnKind::Share)
     }
 }

@@ -67,8 +67,8 @@ impl Report {
         folder: Option<&Path>,
         advise: impl FnOnce(&View<'_>) -> (Advice, T) + Send,
     ) -> (Self, T) {
-        let mut view = View::within(set, folder);
-        view.shown = chosen::rows(&view);
+        let mut view = View::view_in_folder(set, folder);
+        view.shown = chosen::chosen_rows(&view);
         let view = &view;
         // Both parts are independent; for ten thousand cells each takes seconds.
         let ((advice, beside), (themes, answers)) = rayon::join(
@@ -98,14 +98,14 @@ impl Report {
             .position(|theme| theme.id == "failures" || theme.id == "method");
         let full = advice.theme();
         themes.splice(place.map_or(0..0, |place| place..place), full);
-        answer.follow(&advice);
+        answer.prepend_outcomes(&advice);
         Self {
             name: plan.name.clone(),
             title: names::title(plan, &plan.name).to_owned(),
             question: plan.question.clone().unwrap_or_default(),
             manifest_path: plan.manifest_path.clone(),
             summary: summary(view),
-            fixed: view.fixed(),
+            fixed: view.shared_settings(),
             answer,
             profile: Answer::of_profile(view, &themes),
             advice,
@@ -154,7 +154,7 @@ fn incomplete(environments: &[EnvironmentContext]) -> Vec<String> {
 #[cfg(test)]
 impl Report {
     /// The table with this id; panics without one.
-    pub(super) fn shown(&self, id: &str) -> &Table {
+    pub(super) fn table_or_panic(&self, id: &str) -> &Table {
         self.table(id).expect(id)
     }
 
@@ -177,14 +177,14 @@ impl super::table::Row {
 #[cfg(test)]
 impl Table {
     /// Index of the column with this heading.
-    pub(super) fn place(&self, heading: &str) -> usize {
+    pub(super) fn column_index_of(&self, heading: &str) -> usize {
         let mut headings = self.columns.iter().map(|column| &*column.heading);
         headings.position(|found| found == heading).expect(heading)
     }
 
     /// The fields of the column with this heading, from top to bottom.
     pub(super) fn column(&self, heading: &str) -> Vec<super::table::Entry> {
-        let place = self.place(heading);
+        let place = self.column_index_of(heading);
         let rows = self.rows.iter();
         rows.filter_map(|row| row.fields.get(place).cloned())
             .collect()

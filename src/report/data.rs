@@ -46,7 +46,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::compare::golden::{across, batch_sizes, branches};
+    use crate::compare::golden::{across_machines, batch_sizes, branches};
     use crate::report::ComparisonReport;
     use crate::report::language::Language;
     use crate::results::golden::ddpm;
@@ -145,7 +145,7 @@ mod tests {
         let folders = fs::read_dir(reports).expect("reports").flatten();
         let sets = folders.filter_map(|folder| read(&folder.path()).ok());
         let pages = sets.chain([ddpm()]).map(|set| plain(&Report::of(&set)));
-        let compared = [branches(), batch_sizes(), across(true)];
+        let compared = [branches(), batch_sizes(), across_machines(true)];
         let compared = compared.map(|one| plain(&ComparisonReport::of(&[one], Language::English)));
         let (mut bad, mut seen) = (Vec::new(), [0, 0]);
         for all in pages.chain(compared) {

@@ -39,7 +39,7 @@ impl ReportError {
     pub fn into_failure(self) -> Failure {
         match self {
             Self::Template(failure) | Self::Comparison(failure) => *failure,
-            other => Failure::plain(other.to_string(), None),
+            other => Failure::without_source(other.to_string(), None),
         }
     }
 }

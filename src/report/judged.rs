@@ -5,7 +5,7 @@ use crate::base::units::{human, human_integer};
 
 /// A list of names as text: "batch-size 8, batch-size 16 and 3 more": the first few names, and how many others there
 /// are.
-pub(super) fn some_of<N: AsRef<str>>(names: &[N], most: usize, between: &str) -> String {
+pub(super) fn first_names_text<N: AsRef<str>>(names: &[N], most: usize, between: &str) -> String {
     let shown: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
     let shown = shown.join(between);
     match names.len().saturating_sub(most) {
@@ -32,7 +32,7 @@ pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec
 }
 
 /// The range of values as text: "99.8–100.0", or one number if both ends look the same; empty without values.
-pub(super) fn span(values: &[f64], show: impl Fn(f64) -> String) -> String {
+pub(super) fn range_text(values: &[f64], show: impl Fn(f64) -> String) -> String {
     let (low, high) =
         range(values).map_or_else(Default::default, |(low, high)| (show(low), show(high)));
     if low == high {
@@ -43,7 +43,7 @@ pub(super) fn span(values: &[f64], show: impl Fn(f64) -> String) -> String {
 }
 
 /// A setting or a count as text: integers in full, other numbers to three significant digits.
-pub(super) fn plain(value: f64) -> String {
+pub(super) fn plain_number_text(value: f64) -> String {
     if value >= 0.0 && (value - value.round()).abs() < 1e-9 * value.max(1.0) {
         human_integer(value.round() as u64)
     } else {

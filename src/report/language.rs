@@ -26,12 +26,12 @@ pub(crate) struct Words {
     /// Language of all texts.
     pub(crate) language: Language,
     /// Which time a comparison judges.
-    pub(crate) timed: Timed,
+    pub(crate) timed: JudgedTime,
 }
 
 /// Which time a comparison judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Timed {
+pub(crate) enum JudgedTime {
     /// Time per sample.
     #[default]
     Sample,
@@ -95,15 +95,15 @@ impl Words {
     pub(crate) fn in_language(language: Language) -> Self {
         Self {
             language,
-            timed: Timed::default(),
+            timed: JudgedTime::default(),
         }
     }
 
     /// Name of the time that a comparison judges.
     pub(crate) fn timed(self) -> String {
         match self.timed {
-            Timed::Sample => self.sample_time(),
-            Timed::Run => self.run_time(),
+            JudgedTime::Sample => self.sample_time(),
+            JudgedTime::Run => self.run_time(),
         }
     }
 

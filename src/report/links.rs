@@ -4,12 +4,12 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::plan::{COMPARISON, TEMPLATES};
+use crate::plan::{COMPARISON_TEMPLATE, TEMPLATES};
 use crate::results::ResultSet;
 
 use super::advice::Advice;
 use super::names;
-use super::pages::{MAIN, languages, main_template, named, stem};
+use super::pages::{MAIN_PAGE_STEM, languages, main_template, stem, template_names};
 
 /// A page or a file to which a page leads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,8 +32,8 @@ pub(super) fn links(folder: &Path, set: &ResultSet, advice: &Advice) -> Vec<Link
     let first = main_template(set);
     let mut all = Vec::new();
     let is_ours = |name: &String| TEMPLATES.iter().any(|(known, _)| known == name);
-    for name in named(set).into_iter().filter(is_ours) {
-        if name == COMPARISON {
+    for name in template_names(set).into_iter().filter(is_ours) {
+        if name == COMPARISON_TEMPLATE {
             let languages = languages(&[], &set.plan);
             let codes = languages.iter().map(|language| language.code());
             all.extend(codes.map(|code| {
@@ -53,14 +53,14 @@ pub(super) fn links(folder: &Path, set: &ResultSet, advice: &Advice) -> Vec<Link
         // A list with only the page itself is not shown.
         all.clear();
     }
-    let next = format!("{}-next", names::of_results(folder, set));
+    let next = format!("{}-next", names::name_of_results(folder, set));
     let others = [
         ("follows", set.plan.follows.as_ref()),
         ("follow-up", Some(&next)),
     ];
     for (what, name) in others {
         let Some(name) = name else { continue };
-        let href = format!("../{name}/{MAIN}.html");
+        let href = format!("../{name}/{MAIN_PAGE_STEM}.html");
         if folder.join(&href).is_file() {
             all.push(page(href, format!("{what}: {name}")));
         }

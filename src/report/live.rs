@@ -9,7 +9,7 @@ use crate::base::text::capitalised;
 use crate::results::write_if_changed;
 
 use super::ReportError;
-use super::plot::{Point, PointPlot, SERIES, ScaleKind, Series};
+use super::plot::{MAX_SERIES, Point, PointPlot, ScaleKind, Series};
 use super::template::{engine, render};
 
 /// Content of the page.
@@ -85,7 +85,7 @@ impl LivePage {
     /// # Errors
     /// [`ReportError`] if the page cannot be rendered or written.
     pub fn write(&self, path: &Path) -> Result<(), ReportError> {
-        let curves = &self.curves[..SERIES.min(self.curves.len())];
+        let curves = &self.curves[..MAX_SERIES.min(self.curves.len())];
         let train = curves.iter().map(|curve| (&*curve.name, &*curve.train));
         let validation = curves
             .iter()

@@ -5,7 +5,7 @@ use crate::base::text::capitalised;
 use crate::base::units::human_si;
 use crate::event::{EpochRow, RunFacts};
 use crate::plan::search::ObjectiveDirection;
-use crate::report::number::{MIB, Number, mebibytes, of_seeds};
+use crate::report::number::{MIB, Number, mebibytes, number_over_seeds};
 use crate::report::plot::ScaleKind;
 use crate::report::table::{Column, Entry};
 use crate::report::timing::timing;
@@ -31,7 +31,7 @@ pub(crate) fn runs_by_origin<'a>(
 
 /// For each of two cells, the values whose origin (seed, or session and block) the other cell has too. Comparing all
 /// values would also compare different seeds, or sessions in which the machine had a different speed.
-pub(crate) fn of_common_origin(cells: [&[(Origin<'_>, f64)]; 2]) -> [Vec<f64>; 2] {
+pub(crate) fn values_of_common_origin(cells: [&[(Origin<'_>, f64)]; 2]) -> [Vec<f64>; 2] {
     let [one, other] = cells;
     [(one, other), (other, one)].map(|(own, beside)| {
         let is_common = |origin: &Origin<'_>| beside.iter().any(|(other, _)| other == origin);
@@ -67,7 +67,7 @@ impl Measure {
                 "1" | "FLOP" => String::new(),
                 unit => unit.to_owned(),
             },
-            is_per_run: objective::is_per_run(column),
+            is_per_run: objective::varies_between_runs(column),
             declared: None,
         }
     }
@@ -109,7 +109,7 @@ impl Measure {
     }
 
     /// The value with its sign changed, if necessary, so that smaller is better.
-    pub(crate) fn cost(&self, value: f64) -> f64 {
+    pub(crate) fn lower_is_better(&self, value: f64) -> f64 {
         if self.is_higher_better() {
             -value
         } else {
@@ -132,8 +132,8 @@ impl Measure {
     }
 
     /// A value inside a sentence: `10.7 samples/s (10.4–10.9)`, `0.53 s an epoch`, `validation accuracy 0.91`.
-    pub(crate) fn told(&self, number: &Number) -> String {
-        let shown = number.shown();
+    pub(crate) fn in_sentence(&self, number: &Number) -> String {
+        let shown = number.text_with_interval();
         match &*self.column {
             "epoch_s" => format!("{shown} an epoch"),
             "step_ms" => format!("{shown} a step"),
@@ -210,7 +210,7 @@ impl Measure {
             return in_words(&self.values(cell), show, "");
         }
         timing(cell, &self.column).or_else(|| {
-            let number = of_seeds(&self.values(cell))?;
+            let number = number_over_seeds(&self.values(cell))?;
             let unit = self.unit.clone();
             Some(Number { unit, ..number })
         })
@@ -269,7 +269,7 @@ impl Measure {
 }
 
 fn in_words(values: &[f64], show: impl Fn(f64) -> String, unit: &str) -> Option<Number> {
-    let number = of_seeds(values)?;
+    let number = number_over_seeds(values)?;
     let entry = Entry::between(number.value, number.ends, show);
     Some(Number {
         text: entry.text,

@@ -11,7 +11,7 @@ use crate::diag::{Diagnostic, Failure, Place, Source, did_you_mean, list};
 
 /// Converts an error of the template engine into a mistake at its position in the template. `context` is the value of
 /// `report`, whose names are candidates for suggestions.
-pub(super) fn drawn(error: &Error, name: &str, context: &Value) -> ReportError {
+pub(super) fn template_mistake(error: &Error, name: &str, context: &Value) -> ReportError {
     let file = error.name().unwrap_or(name);
     let path = format!("reports/templates/{file}");
     let Some((text, span)) = error.template_source().zip(error.range()) else {
@@ -19,7 +19,7 @@ pub(super) fn drawn(error: &Error, name: &str, context: &Value) -> ReportError {
             Some(line) => format!("{path}:{line}: {}", title(error)),
             None => format!("{path}: {}", title(error)),
         };
-        return ReportError::Template(Box::new(Failure::plain(title, None)));
+        return ReportError::Template(Box::new(Failure::without_source(title, None)));
     };
     let mut diagnostic = Diagnostic::error(title(error));
     if error.kind() == ErrorKind::UndefinedError {
@@ -36,7 +36,7 @@ pub(super) fn drawn(error: &Error, name: &str, context: &Value) -> ReportError {
         text: text.to_owned(),
     };
     let failure = Failure::new(vec![diagnostic], Arc::new([source]));
-    ReportError::Template(Box::new(failure.so("no report was written")))
+    ReportError::Template(Box::new(failure.with_consequence("no report was written")))
 }
 
 fn title(error: &Error) -> String {

@@ -46,17 +46,17 @@ pub use crate::plan::{Language, TEMPLATES};
 use advice::AdviceFiles;
 pub use advice::{Advice, AdviceItem, RULES, Rule};
 pub use answer::{Answer, BestCells};
-pub use apart::{PAGE_MEMORY, answer_parent, render_apart_by};
+pub use apart::{RENDER_MEMORY_LIMIT, render_for_parent, set_render_program};
 pub use column::{Column, ColumnKind};
 pub use comparison::{
-    ComparisonReport, Labels, Part, comparison_answer, comparison_costs, comparison_matching,
+    ComparisonReport, Labels, Part, comparison_answer, comparison_costs, comparison_unmatched,
     comparison_waiting, deciding_metrics, render_comparison,
 };
 pub use context::Report;
 pub use error::ReportError;
 pub use history::{
-    duration, first_and_newest, history_commit, history_sentences, history_summary, history_title,
-    machine, most_sessions, render_history,
+    duration, environment_summary, first_and_newest, history_commit, history_sentences,
+    history_summary, history_title, most_sessions, render_history,
 };
 pub(crate) use judged::distinct;
 pub(crate) use language::Words;
@@ -75,9 +75,9 @@ use std::path::{Path, PathBuf};
 
 use minijinja::value::Value;
 
-use crate::plan::{COMPARISON, template_meant};
+use crate::plan::{COMPARISON_TEMPLATE, suggest_template};
 use crate::results::{self, ResultSet};
-use pages::{main_template, named, stem};
+use pages::{main_template, stem, template_names};
 use write::{File, remove_old_page, write_all};
 
 /// The template for which the context is also written as JSON.
@@ -107,7 +107,7 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
     let own = templates_beside(folder);
     let mut templates = chosen(options, &set, own.as_deref())?;
     let count = templates.len();
-    templates.retain(|name| name != COMPARISON);
+    templates.retain(|name| name != COMPARISON_TEMPLATE);
     let is_compared = templates.len() < count;
     let (mut files, mut advice) = (Vec::new(), None);
     if !templates.is_empty() {
@@ -133,15 +133,15 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
 
 /// The answer to the manifest's question, in the sentences of the report.
 pub fn answer(set: &ResultSet, folder: &Path) -> Vec<String> {
-    let view = view::View::within(set, Some(folder));
+    let view = view::View::view_in_folder(set, Some(folder));
     let mut answer = Answer::of(&view);
-    answer.follow(&Advice::of(&view));
+    answer.prepend_outcomes(&Advice::of(&view));
     answer.sentences
 }
 
 /// The cells that no test separates from the best in the report's answer, the best first.
 pub fn best_cells(set: &ResultSet, folder: &Path) -> BestCells {
-    BestCells::of(&view::View::within(set, Some(folder)))
+    BestCells::of(&view::View::view_in_folder(set, Some(folder)))
 }
 
 /// The pages of templates over one result, with their plots, and the recommendations for it.
@@ -185,7 +185,7 @@ pub fn context(folder: &Path) -> Result<String, ReportError> {
     let mut context = serde_json::json!({ "report": report });
     let options = ReportOptions::default();
     let own = templates_beside(folder);
-    if chosen(&options, &set, own.as_deref())?.contains(&COMPARISON.to_owned()) {
+    if chosen(&options, &set, own.as_deref())?.contains(&COMPARISON_TEMPLATE.to_owned()) {
         let comparisons = comparison::along_treatment(folder, &set)?;
         for language in languages(&options.languages, &set.plan) {
             let compared = ComparisonReport::of(&comparisons, language);
@@ -209,14 +209,14 @@ fn chosen(
 ) -> Result<Vec<String>, ReportError> {
     let mut names = options.templates.clone();
     if names.is_empty() {
-        names = named(set);
+        names = template_names(set);
     }
     let is_unknown = |name: &&String| template::formats(own, name).is_empty();
     match names.iter().find(is_unknown) {
         None => Ok(names),
         Some(unknown) => Err(ReportError::UnknownTemplate {
             name: unknown.clone(),
-            meant: template_meant(unknown).map_or_else(String::new, |meant| format!("; {meant}")),
+            meant: suggest_template(unknown).map_or_else(String::new, |meant| format!("; {meant}")),
             known: TEMPLATES.map(|(name, _)| format!("`{name}`")).join(", "),
         }),
     }

@@ -15,7 +15,7 @@ const APART: usize = 2;
 /// Displayed names: those in `report.names`; for an axis without one the last part of its path (`workers` of
 /// `loader.workers`), if that is unique; for a matrix with a single cell the settings that distinguish the cell.
 pub(super) fn names(set: &ResultSet) -> BTreeMap<String, String> {
-    let mut names: BTreeMap<String, String> = set.plan.reported("names");
+    let mut names: BTreeMap<String, String> = set.plan.report_setting("names");
     for (own, words) in matrices(set) {
         names.entry(own).or_insert(words);
     }
@@ -39,7 +39,7 @@ fn matrices(set: &ResultSet) -> BTreeMap<String, String> {
         let mut leaves = BTreeMap::new();
         for name in ["model", "dataset", "loss", "train", "loader", "validation"] {
             let section = set.plan.section(cell, name).unwrap_or(&Value::Null);
-            compare::leaves(name, section, &mut leaves);
+            compare::collect_settings(name, section, &mut leaves);
         }
         cells.insert(&cell.axes[place], leaves);
     }
@@ -93,7 +93,7 @@ fn end_of_path(path: &str) -> &str {
 }
 
 /// Name of the results: that of their folder.
-pub(crate) fn of_results(folder: &Path, set: &ResultSet) -> String {
+pub(crate) fn name_of_results(folder: &Path, set: &ResultSet) -> String {
     let whole = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let name = whole
         .file_name()

@@ -41,7 +41,7 @@ impl Number {
     }
 
     /// The number with unit and interval: `10.7 samples/s (10.4–10.9)`.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn text_with_interval(&self) -> String {
         let shown = with_unit(&self.text, &self.unit);
         let alone = between(&self.text, &self.text);
         match self.interval.as_ref().filter(|ends| **ends != alone) {
@@ -60,7 +60,7 @@ pub(super) fn with_unit(number: &str, unit: &str) -> String {
 }
 
 /// A ratio: `1.37×`.
-pub(super) fn times(ratio: f64) -> String {
+pub(super) fn times_text(ratio: f64) -> String {
     format!("{}×", human(ratio, 3))
 }
 
@@ -125,7 +125,7 @@ pub(super) fn fixed(value: f64, decimals: usize) -> String {
 }
 
 /// Rounds percentages to one decimal so that they still sum to 100.0: the largest remainders are rounded up.
-pub(super) fn to_hundred(exact: &[f64]) -> Vec<f64> {
+pub(super) fn round_to_sum_100(exact: &[f64]) -> Vec<f64> {
     let mut tenths: Vec<i64> = exact
         .iter()
         .map(|share| (share * 10.0).floor() as i64)
@@ -152,7 +152,7 @@ pub(crate) fn mebibytes(mib: f64) -> String {
 const DIGITS: usize = 4;
 
 /// Median and range of values, one per seed; `None` without values.
-pub(crate) fn of_seeds(values: &[f64]) -> Option<Number> {
+pub(crate) fn number_over_seeds(values: &[f64]) -> Option<Number> {
     let middle = median(values)?;
     let (low, high) = range(values)?;
     let is_whole = values.iter().all(|value| value.fract() == 0.0);
@@ -174,12 +174,12 @@ mod tests {
     #[test]
     fn shown_shares_sum_to_a_hundred() {
         let third = 100.0 / 7.0;
-        let shares = to_hundred(&[third; 7]);
+        let shares = round_to_sum_100(&[third; 7]);
         assert!(
             (shares.iter().sum::<f64>() - 100.0).abs() < 1e-9,
             "{shares:?}"
         );
-        let shares = to_hundred(&[33.35, 66.64, 0.01]);
+        let shares = round_to_sum_100(&[33.35, 66.64, 0.01]);
         assert!(
             (shares.iter().sum::<f64>() - 100.0).abs() < 1e-9,
             "{shares:?}"

@@ -1,11 +1,11 @@
 //! What training achieved: the metric that measures the quality of cells, whether runs learned, and medians over seeds.
 
 use crate::event::RunFacts;
-use crate::plan::search::objective::is_per_run;
+use crate::plan::search::objective::varies_between_runs;
 use crate::results::Direction;
 
 use super::measure::column_words;
-use super::number::{Number, of_seeds};
+use super::number::{Number, number_over_seeds};
 use super::view::{Cell, View};
 
 /// The loss column of `epochs.csv` from which the best loss is taken: that of the validation, else the test, else the
@@ -21,7 +21,7 @@ pub(crate) fn loss_column(view: &View<'_>) -> &'static str {
 
 /// The metric in `epochs.csv` for a column with its best value: `val_accuracy` for `best_val_accuracy`; other columns
 /// are returned unchanged.
-pub(crate) fn of_epochs<'c>(view: &View<'_>, column: &'c str) -> &'c str {
+pub(crate) fn column_of_epochs<'c>(view: &View<'_>, column: &'c str) -> &'c str {
     match column.strip_prefix("best_") {
         Some("loss") => loss_column(view),
         metric => metric.unwrap_or(column),
@@ -34,7 +34,7 @@ const QUALITIES: [&str; 4] = ["val_accuracy", "test_accuracy", "val_r2", "test_r
 
 /// The column that measures the quality of cells: a metric that all cells with facts have (possibly one declared by a
 /// command), else the best loss.
-pub(crate) fn column(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
+pub(crate) fn quality_column(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let facts = || cells.iter().flat_map(|cell| cell.facts());
     let has = |name: &str| {
         facts().next().is_some()
@@ -47,51 +47,51 @@ pub(crate) fn column(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
             columns.filter(|column| !column.is_time && column.direction != Direction::None);
         let names = judged.map(|column| &*column.name);
         names
-            .filter(|_| are_of_commands(cells))
+            .filter(|_| all_are_commands(cells))
             .find(|name| !name.starts_with("best_") && has(name))
     };
     found.or_else(declared).unwrap_or("best_loss").to_owned()
 }
 
 /// Whether programs of the user train the cells, which may report any subset of facts.
-pub(crate) fn are_of_commands(cells: &[&Cell<'_>]) -> bool {
+pub(crate) fn all_are_commands(cells: &[&Cell<'_>]) -> bool {
     !cells.is_empty() && cells.iter().all(|cell| cell.is_of_command)
 }
 
 /// Whether the runs of cells report nothing but times.
-pub(crate) fn are_silent(cells: &[&Cell<'_>]) -> bool {
+pub(crate) fn report_only_times(cells: &[&Cell<'_>]) -> bool {
     let mut facts = cells.iter().flat_map(|cell| cell.facts());
     facts.all(|facts| facts.metrics.is_empty() && facts.best_loss.is_none())
 }
 
 /// Sentence: the best value of a quality is optimistic, since it was chosen on the data that it is computed from;
 /// states the value on the test split too. `None` if the column is not a quality.
-pub(crate) fn optimistic(
+pub(crate) fn optimism_sentence(
     view: &View<'_>,
     choices: &str,
     (best, others): (&Cell<'_>, &[(&str, &Cell<'_>)]),
     column: &str,
 ) -> Option<String> {
-    let (metric, is_over_epochs) = (of_epochs(view, column), column.starts_with("best_"));
+    let (metric, is_over_epochs) = (column_of_epochs(view, column), column.starts_with("best_"));
     let (split, name) = metric.split_once('_')?;
-    if !["val", "test", "train"].contains(&split) || is_per_run(metric) {
+    if !["val", "test", "train"].contains(&split) || varies_between_runs(metric) {
         return None;
     }
     let words = column_words(split);
-    let epochs = over_seeds(best, &|facts: &RunFacts| Some(facts.epochs as f64));
+    let epochs = median_over_seeds(best, &|facts: &RunFacts| Some(facts.epochs as f64));
     let epochs = epochs.filter(|epochs| is_over_epochs && epochs.value > 1.0);
     let epochs = epochs.map_or(String::new(), |epochs| {
         format!(" of up to {} epochs each", epochs.text)
     });
     let fresh = format!("test_{name}");
     let get = |facts: &RunFacts| facts.metrics.get(&fresh).copied().flatten();
-    let fresh = over_seeds(best, &get).filter(|_| split == "val");
+    let fresh = median_over_seeds(best, &get).filter(|_| split == "val");
     let fresh = fresh.map_or(String::new(), |value| {
-        let (value, name) = (value.shown(), column_words(name));
+        let (value, name) = (value.text_with_interval(), column_words(name));
         let of_others = others.iter().filter_map(|(which, cell)| {
             Some(format!(
                 ", that of {which} {}",
-                over_seeds(cell, &get)?.shown()
+                median_over_seeds(cell, &get)?.text_with_interval()
             ))
         });
         let of_others: String = of_others.collect();
@@ -153,8 +153,8 @@ impl NotComparableQuality {
 }
 
 /// Succeeds if the quality of cells can be compared; the error is the reason why it cannot.
-pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), NotComparableQuality> {
-    if are_of_commands(cells) && !are_silent(cells) {
+pub(crate) fn check_quality_comparable(cells: &[&Cell<'_>]) -> Result<(), NotComparableQuality> {
+    if all_are_commands(cells) && !report_only_times(cells) {
         // A metric that a command declares can always be compared.
         return Ok(());
     }
@@ -182,11 +182,11 @@ pub(crate) fn is_worth_reaching(loss: f64, cells: &[&Cell<'_>]) -> bool {
 }
 
 /// Median over the seeds that have the value, with their range.
-pub(crate) fn over_seeds(
+pub(crate) fn median_over_seeds(
     cell: &Cell<'_>,
     get: &dyn Fn(&RunFacts) -> Option<f64>,
 ) -> Option<Number> {
-    of_seeds(&cell.facts().filter_map(get).collect::<Vec<f64>>())
+    number_over_seeds(&cell.facts().filter_map(get).collect::<Vec<f64>>())
 }
 
 /// A name with an arrow that shows which direction is better.

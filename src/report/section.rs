@@ -60,7 +60,7 @@ pub struct Code {
 }
 
 /// Note below a table that shows only the first [`ROWS`] of `all` rows; `None` if it shows all.
-pub(super) fn cut(all: usize) -> Option<String> {
+pub(super) fn cut_note(all: usize) -> Option<String> {
     let number = human_integer(all as u64);
     let words = "rows; all cells are in the CSV files beside this report.";
     (all > ROWS).then(|| format!("The first {ROWS} of {number} {words}"))
@@ -80,11 +80,15 @@ impl Section {
     /// A section of a table and the sentences that follow from `rule`; empty if the table has no rows.
     ///
     /// At most [`VERDICTS`] sentences are kept, with the number of the others, and the first [`ROWS`] rows.
-    pub(crate) fn judged(mut table: Table, rule: impl Into<String>, verdicts: Vec<String>) -> Self {
+    pub(crate) fn of_table_and_rule(
+        mut table: Table,
+        rule: impl Into<String>,
+        verdicts: Vec<String>,
+    ) -> Self {
         if table.rows.is_empty() {
             return Self::default();
         }
-        table.cut = table.cut.or_else(|| cut(table.rows.len()));
+        table.cut = table.cut.or_else(|| cut_note(table.rows.len()));
         table.rows.truncate(ROWS);
         Self {
             rule: rule.into(),

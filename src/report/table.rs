@@ -127,7 +127,7 @@ impl Entry {
 
     /// This number with an interval, which is already part of the detail text.
     #[must_use]
-    pub(crate) fn within(self, low: f64, high: f64) -> Self {
+    pub(crate) fn with_interval(self, low: f64, high: f64) -> Self {
         Self {
             interval: Some((low, high)),
             ..self
@@ -166,7 +166,7 @@ impl Table {
 
     /// Removes numeric columns without any value, which commands did not report. With `are_all_commands` 0 also counts
     /// as missing, and a table with no numbers except counts of runs becomes empty.
-    pub(super) fn leave_out_untold(&mut self, are_all_commands: bool) {
+    pub(super) fn drop_empty_columns(&mut self, are_all_commands: bool) {
         let is_untold = |field: &Entry| {
             let is_zero = field.value == Some(0.0) && are_all_commands;
             is_zero || ["–", "unknown"].contains(&&*field.text)

@@ -11,7 +11,7 @@ use minijinja::{AutoEscape, Environment, Output, State, UndefinedBehavior};
 use super::plot::STYLE;
 use super::{ReportError, mistake};
 use crate::base::file;
-use crate::base::text::{one_line, visible};
+use crate::base::text::{escape_control, one_line};
 use crate::base::units::human_bytes;
 
 /// Pairs of file name and text for templates, embedded at compile time.
@@ -87,7 +87,7 @@ pub(crate) fn render(
     name: &str,
     context: &Value,
 ) -> Result<String, ReportError> {
-    let failed = |error: &minijinja::Error| mistake::drawn(error, name, context);
+    let failed = |error: &minijinja::Error| mistake::template_mistake(error, name, context);
     let template = engine.get_template(name).map_err(|error| failed(&error))?;
     let values = minijinja::context! { report => context, plot_style => STYLE };
     template.render(values).map_err(|error| failed(&error))
@@ -102,7 +102,7 @@ pub fn own_templates(folder: &Path) -> Vec<(String, String)> {
         let endings = FORMATS.map(|format| format!(".{format}.j2"));
         let name = endings.iter().find_map(|ending| file.strip_suffix(ending));
         if let Some(name) = name.filter(|name| !SHARED.contains(name)) {
-            let about: &mut String = found.entry(visible(name).into_owned()).or_default();
+            let about: &mut String = found.entry(escape_control(name).into_owned()).or_default();
             if about.is_empty() {
                 *about = one_line(first_comment(&text));
             }

@@ -138,9 +138,9 @@ fn r5_nothing_is_ranked_across_tasks_and_no_ratio_crosses_works() {
     }
     set.plan.cells[1].work_signature = "more".into();
     let report = Report::of(&set);
-    let ranked = ["decision-1", "decision-2"].map(|id| report.shown(id).rows.len());
+    let ranked = ["decision-1", "decision-2"].map(|id| report.table_or_panic(id).rows.len());
     assert_eq!(ranked, [4, 3]);
-    let speed = report.shown("speed");
+    let speed = report.table_or_panic("speed");
     let heading = |column: &Column| column.heading == "speed-up";
     let place = speed.columns.iter().position(heading).expect("a column");
     let ratio = |row: &Row| row.fields[place].clone();
@@ -158,7 +158,7 @@ fn r5_nothing_is_ranked_across_tasks_and_no_ratio_crosses_works() {
     for (place, cell) in set.plan.cells.iter_mut().enumerate() {
         cell.work_signature = format!("work {place}");
     }
-    let speed = Report::of(&set).shown("speed").clone();
+    let speed = Report::of(&set).table_or_panic("speed").clone();
     assert!(!speed.columns.iter().any(heading));
     let why = "No speed-up is shown: the times of no other cell can be divided by those of batch-size 16, workers 0; \
                batch-size 8, workers 0, for example: other work per sample.";

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::plan::toml_text;
 
 use super::measure::Measure;
-use super::quality::{are_of_commands, column};
+use super::quality::{all_are_commands, quality_column};
 use super::search;
 use super::section::{Section, Theme};
 use super::sections::plots::{curves, over_axis, phase_bars};
@@ -30,7 +30,7 @@ const THEMES: [(&str, &str, Make); 11] = [
     }),
     ("memory", "Memory, parameters and FLOPs", of_memory),
     ("cost", "Cost", |view| {
-        cost::judged(view).into_iter().collect()
+        cost::cost_section(view).into_iter().collect()
     }),
     ("failures", "Cells and runs without a result", |view| {
         vec![cells::without_result(view), cells::failed(view)]
@@ -43,13 +43,13 @@ pub(super) fn themes(view: &View<'_>) -> Vec<Theme> {
     // Sections are independent and made in parallel; for ten thousand cells they take a second.
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
     let has_commands = cells.iter().any(|cell| cell.is_of_command);
-    let are_all_commands = are_of_commands(&cells);
+    let are_all_commands = all_are_commands(&cells);
     let made = THEMES.par_iter().map(|(id, title, make)| {
         let mut sections = make(view);
         for section in &mut sections {
             if has_commands {
                 let tables = section.tables.iter_mut();
-                tables.for_each(|table| table.leave_out_untold(are_all_commands));
+                tables.for_each(|table| table.drop_empty_columns(are_all_commands));
             }
             let had_tables = !section.tables.is_empty();
             section.tables.retain(|table| !table.is_blank());
@@ -73,7 +73,7 @@ pub(super) fn themes(view: &View<'_>) -> Vec<Theme> {
 
 fn of_speed(view: &View<'_>) -> Vec<Section> {
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
-    let pace = match ranking::pace(&cells) {
+    let pace = match ranking::speed_column(&cells) {
         "total_s" => "total_s",
         _ => "samples_per_s",
     };
@@ -82,13 +82,13 @@ fn of_speed(view: &View<'_>) -> Vec<Section> {
         Section::plots("throughput", plots),
         Section::table(speed::table(view)),
     ];
-    all.extend(scaling::judged(view));
+    all.extend(scaling::scaling_section(view));
     all
 }
 
 fn of_quality(view: &View<'_>) -> Vec<Section> {
     let all: Vec<&Cell<'_>> = view.cells.iter().collect();
-    let measure = Measure::of_plan(&view.set.plan, &column(view, &all));
+    let measure = Measure::of_plan(&view.set.plan, &quality_column(view, &all));
     let mut plots = over_axis::plots(view, &measure);
     plots.extend(curves::plots(view));
     let mut sections = vec![
@@ -96,7 +96,7 @@ fn of_quality(view: &View<'_>) -> Vec<Section> {
         Section::table(quality::table(view)),
     ];
     sections.extend(confusion::table(view).map(Section::table));
-    sections.extend(targets::judged(view));
+    sections.extend(targets::targets_section(view));
     sections.push(samples::section(view));
     sections
 }
@@ -120,16 +120,16 @@ fn of_treatments(view: &View<'_>) -> Vec<Section> {
 fn of_phases(view: &View<'_>) -> Vec<Section> {
     let mut all = vec![
         Section::plots("phase-plots", phase_bars::plots(view)),
-        bottleneck::judged(view),
+        bottleneck::bottleneck_section(view),
     ];
     all.extend(run_parts::table(view).map(Section::table));
     all
 }
 
 fn of_memory(view: &View<'_>) -> Vec<Section> {
-    let mut all = vec![memory::judged(view)];
+    let mut all = vec![memory::memory_section(view)];
     all.extend(complexity::table(view).map(Section::table));
-    all.extend(gpu::judged(view));
+    all.extend(gpu::gpu_section(view));
     all
 }
 

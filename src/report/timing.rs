@@ -34,7 +34,7 @@ fn is_plausible(column: &str, unit: &str, value: f64) -> bool {
 }
 
 /// A timing as a field: `unknown` if it is not plausible.
-pub(crate) fn shown(cell: &Cell<'_>, column: &str) -> Entry {
+pub(crate) fn timing_entry(cell: &Cell<'_>, column: &str) -> Entry {
     let raw = cell.timing.and_then(|row| row.values.get(column));
     let number = timing(cell, column);
     if raw.is_some() && number.is_none() {
@@ -44,7 +44,7 @@ pub(crate) fn shown(cell: &Cell<'_>, column: &str) -> Entry {
 }
 
 /// A memory column of a cell as a field in MiB, with its interval below.
-pub(crate) fn in_mib(cell: &Cell<'_>, column: &str, show: impl Fn(f64) -> String) -> Entry {
+pub(crate) fn memory_entry(cell: &Cell<'_>, column: &str, show: impl Fn(f64) -> String) -> Entry {
     let Some(bytes) = timing(cell, column) else {
         return Entry::text("–");
     };

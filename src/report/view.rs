@@ -11,7 +11,7 @@ use crate::results::{
     grouped,
 };
 
-use super::clock::BusyTimes;
+use super::clock::BusyThreads;
 use super::names::names;
 use super::table::{Column, Entry};
 
@@ -28,7 +28,7 @@ pub(crate) struct View<'a> {
     /// Indices of the axes that have more than one value among the measured cells; names of cells consist of these.
     pub(crate) axes_in_names: Vec<usize>,
     /// Number of threads that computed at the same time in concurrent runs.
-    pub(crate) busy: BusyTimes<'a>,
+    pub(crate) busy: BusyThreads<'a>,
     /// The keys of the cells that tables show, and a sentence about that choice; `None` if every cell has a row.
     pub(crate) shown: Option<(BTreeSet<String>, String)>,
     /// Displayed names of axes and their values: `report.names`, else the last part of an axis' path.
@@ -62,11 +62,11 @@ pub(crate) struct Cell<'a> {
 impl<'a> View<'a> {
     /// Groups the rows of `set` by cell. Rows of cells that are not in the plan are left out.
     pub(crate) fn of(set: &'a ResultSet) -> Self {
-        Self::within(set, None)
+        Self::view_in_folder(set, None)
     }
 
     /// A view of results that are stored in `folder`.
-    pub(crate) fn within(set: &'a ResultSet, folder: Option<&'a Path>) -> Self {
+    pub(crate) fn view_in_folder(set: &'a ResultSet, folder: Option<&'a Path>) -> Self {
         let runs = by_key(&set.runs, |row| &row.key);
         let epochs = by_key(&set.epochs, |row| &row.key);
         let blocks = by_key(&set.blocks, |row| &row.key);
@@ -90,7 +90,7 @@ impl<'a> View<'a> {
                 blocks,
                 status,
                 reason,
-                is_of_command: set.plan.is_of_command(info),
+                is_of_command: set.plan.is_trained_by_command(info),
             }
         });
         let cells: Vec<Cell<'_>> = cells.collect();
@@ -107,7 +107,7 @@ impl<'a> View<'a> {
             varying,
             axes_in_names,
             cells,
-            busy: BusyTimes::of(set),
+            busy: BusyThreads::of(set),
             shown: None,
             names: names(set),
             telling_in_task,
@@ -145,7 +145,11 @@ impl<'a> View<'a> {
     }
 
     /// Whether a cell has the value of `wanted` on each axis in `wanted`.
-    pub(crate) fn is_at(&self, cell: &Cell<'_>, wanted: &serde_json::Map<String, Value>) -> bool {
+    pub(crate) fn has_axis_values(
+        &self,
+        cell: &Cell<'_>,
+        wanted: &serde_json::Map<String, Value>,
+    ) -> bool {
         wanted.iter().all(|(name, value)| {
             let place = self.axis_called(name);
             let text = value
@@ -157,7 +161,7 @@ impl<'a> View<'a> {
 
     /// The first cell with these axis values, preferably a measured one; `None` if `wanted` is empty.
     pub(crate) fn find(&self, wanted: &serde_json::Map<String, Value>) -> Option<&Cell<'a>> {
-        let fits = |cell: &&Cell<'a>| !wanted.is_empty() && self.is_at(cell, wanted);
+        let fits = |cell: &&Cell<'a>| !wanted.is_empty() && self.has_axis_values(cell, wanted);
         self.measured().chain(&self.cells).find(fits)
     }
 
@@ -248,7 +252,7 @@ impl<'a> View<'a> {
         places: impl Iterator<Item = &'p usize>,
         none: &str,
     ) -> String {
-        let words = places.map(|&place| self.words(place, &cell.info.axes[place]));
+        let words = places.map(|&place| self.axis_value_text(place, &cell.info.axes[place]));
         let words: Vec<String> = words.filter(|words| !words.is_empty()).collect();
         if words.is_empty() {
             none.to_owned()
@@ -270,12 +274,12 @@ impl<'a> View<'a> {
 
     /// A value of an axis as text: numbers with the axis' name, other values alone; empty if the cell's matrix lacks
     /// the axis.
-    pub(crate) fn words(&self, place: usize, value: &str) -> String {
+    pub(crate) fn axis_value_text(&self, place: usize, value: &str) -> String {
         let axis = &self.set.plan.axes[place];
         match (self.names.get(value), self.names.get(&axis.name)) {
             (Some(words), _) => words.clone(),
-            (None, Some(name)) if axis.words(value) != value => format!("{name} {value}"),
-            _ => axis.words(value),
+            (None, Some(name)) if axis.display_value(value) != value => format!("{name} {value}"),
+            _ => axis.display_value(value),
         }
     }
 
@@ -291,7 +295,7 @@ impl<'a> View<'a> {
     }
 
     /// Settings that all cells share, as `name = value`, without the name of the matrix.
-    pub(crate) fn fixed(&self) -> Vec<String> {
+    pub(crate) fn shared_settings(&self) -> Vec<String> {
         let Some(first) = self.cells.first() else {
             return Vec::new();
         };
@@ -330,7 +334,7 @@ impl<'a> Cell<'a> {
     }
 
     /// The cell's values on all axes except one.
-    pub(crate) fn axes_but(&self, without: usize) -> Vec<&'a str> {
+    pub(crate) fn axis_values_except(&self, without: usize) -> Vec<&'a str> {
         let axes = self.info.axes.iter().enumerate();
         let others = axes.filter(|(place, _)| *place != without);
         others.map(|(_, value)| &**value).collect()

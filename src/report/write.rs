@@ -7,13 +7,13 @@ use minijinja::Environment;
 use minijinja::value::Value;
 
 use super::error::ReportError;
-use super::pages::MAIN;
+use super::pages::MAIN_PAGE_STEM;
 use super::plot::standalone;
 use super::sections::plots::PlotContext;
 use super::{apart, template};
-use crate::base::temporary::remove_left;
-use crate::base::text::visible_lines;
-use crate::plan::COMPARISON;
+use crate::base::temporary::remove_abandoned;
+use crate::base::text::escape_control_lines;
+use crate::plan::COMPARISON_TEMPLATE;
 use crate::results::{ResultsError, write_if_changed};
 
 /// Prefix of the file names of history pages and plots.
@@ -84,8 +84,8 @@ fn tidy(text: &str) -> String {
 pub(super) fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError> {
     let plots = folder.join("plots");
     fs::create_dir_all(&plots).map_err(ResultsError::unwritable(&plots))?;
-    remove_left(folder);
-    remove_left(&plots);
+    remove_abandoned(folder);
+    remove_abandoned(&plots);
     for (path, text) in files {
         // JSON text already has its control characters escaped.
         let is_json = path
@@ -94,7 +94,7 @@ pub(super) fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError
         let text = if is_json {
             text.clone()
         } else {
-            visible_lines(text)
+            escape_control_lines(text)
         };
         write_if_changed(path, text.as_bytes())?;
     }
@@ -113,14 +113,14 @@ pub(super) fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError
 /// The kind of a page or plot, from its file name: a comparison, a history, else one result.
 fn kind(path: &Path) -> Option<&'static str> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let mut kinds = [COMPARISON, HISTORY].into_iter();
+    let mut kinds = [COMPARISON_TEMPLATE, HISTORY].into_iter();
     kinds.find(|kind| name.starts_with(kind))
 }
 
 /// If the first template has only one format, removes an old page in the other format, which would seem to belong to
 /// it.
 pub(super) fn remove_old_page(folder: &Path, files: &[File]) {
-    let pages = template::FORMATS.map(|format| folder.join(format!("{MAIN}.{format}")));
+    let pages = template::FORMATS.map(|format| folder.join(format!("{MAIN_PAGE_STEM}.{format}")));
     let is_written = |page: &Path| files.iter().any(|(path, _)| path == page);
     if pages.iter().any(|page| is_written(page)) {
         for page in pages.iter().filter(|page| !is_written(page)) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fieldtrial::event::{RunFacts, RunId, RunTimes, Status};
-use fieldtrial::execute::{Basis, Decision, Estimator, Expected, Why};
+use fieldtrial::execute::{Decision, EstimateBasis, Estimator, ExpectedRunTime, RunReason};
 use fieldtrial::plan::PlannedCell;
 use fieldtrial::results::store::{RunConditions, Store, StoredRun};
 use fieldtrial::results::testing::{conditions, plan};
@@ -90,7 +90,7 @@ impl Results {
     }
 }
 
-fn near(expected: Option<Expected>, seconds: f64, basis: Basis) {
+fn near(expected: Option<ExpectedRunTime>, seconds: f64, basis: EstimateBasis) {
     let found = expected.expect("an estimate");
     assert!((found.seconds - seconds).abs() < 1e-9, "{found:?}");
     assert_eq!(found.basis, basis);
@@ -107,33 +107,52 @@ fn an_estimate_has_the_start_of_the_process_and_every_evaluation_in_it() {
         ],
     );
     let estimator = Estimator::new(&store, &conditions);
-    near(estimator.run(&cells[0], 0), 4.0, Basis::SameCell);
-    near(estimator.run(&cells[0], 1), 2.5, Basis::SameCell);
+    near(
+        estimator.expected_run_time(&cells[0], 0),
+        4.0,
+        EstimateBasis::SameCell,
+    );
+    near(
+        estimator.expected_run_time(&cells[0], 1),
+        2.5,
+        EstimateBasis::SameCell,
+    );
     // Ten times the samples: ten times the training and validation, one start-up, one expensive evaluation.
     let factor = samples(&cells[1]) / samples(&cells[0]);
     let rest = 0.5 + 2.0 * factor;
-    near(estimator.run(&cells[1], 0), rest + 1.5, Basis::SameKind);
-    near(estimator.run(&cells[1], 1), rest, Basis::SameKind);
+    near(
+        estimator.expected_run_time(&cells[1], 0),
+        rest + 1.5,
+        EstimateBasis::SameKind,
+    );
+    near(
+        estimator.expected_run_time(&cells[1], 1),
+        rest,
+        EstimateBasis::SameKind,
+    );
 }
 
 #[test]
 fn there_is_no_estimate_where_nothing_like_it_has_run_on_this_machine() {
     let (cells, conditions, results) = (cells(), conditions(), Results::new());
     let empty = results.store("a", []);
-    assert_eq!(Estimator::new(&empty, &conditions).run(&cells[0], 0), None);
+    assert_eq!(
+        Estimator::new(&empty, &conditions).expected_run_time(&cells[0], 0),
+        None
+    );
     let elsewhere = RunConditions {
         env_id: "e15e3e1e".into(),
         ..conditions.clone()
     };
     let store = results.store("b", [run(&cells[0], 0, &elsewhere)]);
     let estimator = Estimator::new(&store, &conditions);
-    assert_eq!(estimator.run(&cells[0], 0), None);
+    assert_eq!(estimator.expected_run_time(&cells[0], 0), None);
     let id = |cell| RunId {
         cell,
         seed: 42,
         block: 0,
     };
-    let decisions = [(id(0), Decision::Run(Why::New))];
+    let decisions = [(id(0), Decision::Run(RunReason::New))];
     let total = estimator.total(&cells, &decisions);
     assert_eq!((total.seconds, total.unknown), (0.0, 1));
 }
@@ -147,11 +166,11 @@ fn a_cell_of_the_same_kind_tells_up_to_a_ratio_of_its_flops() {
     let ratio = flops(2) / flops(0);
     assert!(ratio > 1.0 && ratio < 8.0, "{ratio}");
     near(
-        estimator.run(&cells[2], 1),
+        estimator.expected_run_time(&cells[2], 1),
         0.5 + 2.0 * ratio,
-        Basis::SameKind,
+        EstimateBasis::SameKind,
     );
-    assert_eq!(estimator.run(&cells[4], 1), None);
+    assert_eq!(estimator.expected_run_time(&cells[4], 1), None);
 }
 
 #[test]
@@ -160,7 +179,11 @@ fn runs_in_other_results_folders_count_where_the_own_ones_do_not_suffice() {
     drop(results.store("before", [run(&cells[0], 1, &conditions)]));
     let store = results.store("now", []);
     let estimator = Estimator::new(&store, &conditions);
-    near(estimator.run(&cells[0], 1), 2.5, Basis::SameCell);
+    near(
+        estimator.expected_run_time(&cells[0], 1),
+        2.5,
+        EstimateBasis::SameCell,
+    );
 }
 
 #[test]
@@ -175,7 +198,7 @@ fn all_epochs_of_a_cell_that_may_stop_early_are_an_upper_bound_until_it_has_run(
             seed: 42,
             block: 1,
         };
-        let total = estimator.total(&cells, &[(id, Decision::Run(Why::New))]);
+        let total = estimator.total(&cells, &[(id, Decision::Run(RunReason::New))]);
         assert_eq!(total.unknown, 0);
         total.is_upper_bound
     };

@@ -2,7 +2,7 @@
 
 use fieldtrial::datasets::{DatasetError, DatasetFacts, DatasetSpec, Features, ImageSize, Target};
 use fieldtrial::device::{DeviceFacts, DeviceKind};
-use fieldtrial::plan::{DeviceAnswer, PlanInputs};
+use fieldtrial::plan::{DeviceFactsResult, PlanInputs};
 
 /// Data as specified, except that `nowhere` and `nowhere.csv` are missing; a CPU only.
 pub(crate) fn inputs() -> PlanInputs {
@@ -14,7 +14,7 @@ pub(crate) fn inputs() -> PlanInputs {
 
 /// The same with these results of device detection.
 pub(crate) fn inputs_of(
-    device: impl Fn(DeviceKind) -> DeviceAnswer + Send + Sync + 'static,
+    device: impl Fn(DeviceKind) -> DeviceFactsResult + Send + Sync + 'static,
 ) -> PlanInputs {
     PlanInputs::new(facts, device)
 }

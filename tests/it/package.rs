@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use fieldtrial::build_info::{Arithmetic, code_parts};
+use fieldtrial::build_info::{CodeTarget, code_parts};
 use fieldtrial_source_hash::{CRATES, Lock, PACKAGES, SourceHashes};
 
 #[test]
 fn a_package_has_the_code_hash_of_the_repository() {
-    let built = code_parts(Arithmetic::Gpu);
+    let built = code_parts(CodeTarget::Gpu);
     let crates = [
         ("kernels", &["base", "device", "ops"][..]),
         (
@@ -71,7 +71,7 @@ fn the_lock_file_of_a_package_names_the_packages_of_the_repositorys() {
     for package in PACKAGES {
         assert!(lock.version(package).is_some(), "{package}");
     }
-    let built = code_parts(Arithmetic::Cpu);
+    let built = code_parts(CodeTarget::Cpu);
     assert_eq!(built["Cargo.lock"], lock.digest(CRATES, PACKAGES));
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fieldtrial::device::DeviceFacts;
 use fieldtrial::manifest::Manifest;
-use fieldtrial::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell};
+use fieldtrial::plan::{CellFilter, Feasibility, Plan, PlanOptions, PlannedCell};
 
 use crate::inputs::{inputs, inputs_of};
 use crate::project::{Project, assert_says};
@@ -247,7 +247,7 @@ fn only_chooses_cells_by_value() {
     );
     let manifest = Manifest::new(Path::new("x.toml"), text, &[]).expect("a manifest");
     let choose = |only: &str| {
-        let only = Some(Only::parse(only)?);
+        let only = Some(CellFilter::parse(only)?);
         let options = PlanOptions {
             only,
             ..PlanOptions::default()

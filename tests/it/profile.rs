@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use fieldtrial::event::{
     EpochRow, OpRow, PhaseTimes, Profile, RunFacts, RunOutcome, RunTimes, Span, Status, StepRow,
 };
-use fieldtrial::execute::Why;
+use fieldtrial::execute::RunReason;
 use fieldtrial::plan::PlannedCell;
 use fieldtrial::results::{self, ResultSet};
 
@@ -56,7 +56,7 @@ fn outcome(cell: &PlannedCell, seed: u64, block: usize) -> RunOutcome {
             lr: Some(0.01),
             steps: vec![step(1.0), step(0.5)],
         }],
-        profile: cell.spec.measure.profiles(seed, block).then(profile),
+        profile: cell.spec.measure.is_profiled_run(seed, block).then(profile),
         wall_s: 3.0,
         ..RunOutcome::empty(Status::Done, String::new())
     }
@@ -107,7 +107,7 @@ fn first_blocks_without_a_profile_run_again_and_the_others_stay() {
     assert!(!project.path("reports/tiny/ops.csv").exists());
     let wanted = required(&project, OPS);
     assert_eq!(wanted.len(), 2, "{wanted:?}");
-    let is_first = format!(" block 0: run ({})", Why::Profile);
+    let is_first = format!(" block 0: run ({})", RunReason::Profile);
     assert!(
         wanted.iter().all(|line| line.ends_with(&is_first)),
         "{wanted:?}"

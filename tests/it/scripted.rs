@@ -6,7 +6,9 @@ use std::thread::available_parallelism;
 use std::time::{Duration, UNIX_EPOCH};
 
 use fieldtrial::event::{Job, RunEvent, RunId, RunOutcome};
-use fieldtrial::execute::{self, Decision, Listed, ResumeOptions, Scripted, UntilPrecise, decide};
+use fieldtrial::execute::{
+    self, Decision, PrecisionTracker, ResumeOptions, RunList, ScriptedLauncher, decide_runs,
+};
 use fieldtrial::manifest;
 use fieldtrial::plan::PlannedCell;
 use fieldtrial::record::Recorder;
@@ -33,7 +35,7 @@ pub(crate) fn keep(project: &Project, path: &str, end: impl Fn(&PlannedCell, Run
 pub(crate) fn keep_seeing(
     project: &Project,
     path: &str,
-    script: impl Fn(&[PlannedCell], Scripted, RunId) -> Scripted,
+    script: impl Fn(&[PlannedCell], ScriptedLauncher, RunId) -> ScriptedLauncher,
     see: &mut dyn FnMut(&RunEvent<'_>),
 ) {
     let manifest = manifest::load(&project.path(path), &[]);
@@ -49,7 +51,7 @@ pub(crate) fn keep_seeing(
     };
     std::fs::create_dir_all(&plan.results_folder).expect("folders");
     let store = Store::open(&plan.results_folder).expect("a store");
-    let all = decide(
+    let all = decide_runs(
         cells.iter().enumerate(),
         &store,
         &conditions,
@@ -59,7 +61,7 @@ pub(crate) fn keep_seeing(
     let to_do = all
         .into_iter()
         .filter(|(_, decision)| matches!(decision, Decision::Run(_)));
-    let (mut jobs, mut launcher) = (Vec::new(), Scripted::new());
+    let (mut jobs, mut launcher) = (Vec::new(), ScriptedLauncher::new());
     for (id, _) in to_do {
         let cell = &cells[id.cell];
         launcher = script(&cells, launcher, id);
@@ -94,7 +96,7 @@ pub(crate) fn keep_seeing(
 
 fn run(
     (jobs, conditions): (Vec<Job>, &RunConditions),
-    launcher: &Scripted,
+    launcher: &ScriptedLauncher,
     recorder: &mut Recorder<'_>,
     see: &mut dyn FnMut(&RunEvent<'_>),
 ) {
@@ -104,7 +106,7 @@ fn run(
     };
     let never = AtomicBool::new(false);
     let ended = execute::run(
-        &mut Listed::new(jobs, UntilPrecise::default()),
+        &mut RunList::new(jobs, PrecisionTracker::default()),
         launcher,
         (conditions, None),
         &never,

@@ -6,7 +6,7 @@ use fieldtrial::manifest::Manifest;
 use fieldtrial::plan::search::{
     Domain, MedianSection, Point, PrunerSpec, SamplerSpec, TpeSection, Value,
 };
-use fieldtrial::plan::{Feasibility, Only, Plan, PlanOptions};
+use fieldtrial::plan::{CellFilter, Feasibility, Plan, PlanOptions};
 
 use crate::inputs::inputs;
 use crate::plan::HEAD;
@@ -15,7 +15,7 @@ use crate::project::Project;
 fn with(text: &str, only: Option<&str>) -> Result<Plan, String> {
     let manifest = Manifest::new(Path::new("x.toml"), text.to_owned(), &[])
         .unwrap_or_else(|failure| panic!("{failure}"));
-    let only = only.map(|only| Only::parse(only).expect("a selection"));
+    let only = only.map(|only| CellFilter::parse(only).expect("a selection"));
     let options = PlanOptions {
         only,
         ..PlanOptions::default()

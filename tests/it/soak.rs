@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use fieldtrial::base::os;
 use fieldtrial::event::{EpochRow, RunEvent, RunFacts, RunId, RunOutcome, RunTimes, Status};
-use fieldtrial::execute::Scripted;
+use fieldtrial::execute::ScriptedLauncher;
 use fieldtrial::plan::PlannedCell;
 
 use crate::project::Project;
@@ -86,10 +86,10 @@ fn a_hundred_thousand_runs_leave_nothing_open() {
             open.push(now);
         }
     };
-    let script = |cells: &[PlannedCell], launcher: Scripted, id: RunId| {
+    let script = |cells: &[PlannedCell], launcher: ScriptedLauncher, id: RunId| {
         if (id.cell, id.block) == (0, 0) {
             assert_eq!(cells.len(), CELLS);
-            return launcher.playing(|job| (Vec::new(), outcome(job.id)));
+            return launcher.with_default_outcome(|job| (Vec::new(), outcome(job.id)));
         }
         launcher
     };

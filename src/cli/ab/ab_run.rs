@@ -5,18 +5,20 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::ab::{
-    AbError, Order, PairCounts, PairEvent, Side, SideMessage, Turns, UntilSure, run_pairs,
+    AbError, Order, PairCounts, PairEvent, SequentialTests, Side, SideMessage, Turns, run_pairs,
 };
 use crate::base::text::count;
-use crate::compare::{Floors, session_threshold};
+use crate::compare::{CellNoiseFloors, session_threshold};
 use crate::diag::Failure;
-use crate::progress::{Pairs, PairsShape};
+use crate::progress::{PairTotals, PairsProgress};
 use crate::results::environment::env_id;
-use crate::results::{PairPrograms, PairSessions, Session, from_here, read, read_noise};
+use crate::results::{
+    PairPrograms, PairSessions, Session, read, read_noise, relative_to_current_dir,
+};
 
 use super::arguments::AbArguments;
-use super::frame::Frame;
-use super::side_source::{FIRST, SECOND, SideSource};
+use super::frame::SharedSettings;
+use super::side_source::{FIRST_LABEL, SECOND, SideSource};
 use super::words::{announcement, check_alike, ending};
 use crate::cli::exit_code;
 use crate::cli::interrupt::Interrupt;
@@ -24,7 +26,7 @@ use crate::cli::output::print_failure;
 
 pub(super) struct AbRun<'a> {
     pub(super) arguments: &'a AbArguments,
-    pub(super) frame: &'a Frame,
+    pub(super) frame: &'a SharedSettings,
     pub(super) sides: [SideSource; 2],
     pub(super) interrupt: &'a Interrupt,
 }
@@ -47,7 +49,7 @@ impl AbRun<'_> {
         eprint!("{announced}");
         if turns.keys.is_empty() {
             let title = "nothing to compare: no cell can run on both sides";
-            print_failure(&Failure::plain(title, None));
+            print_failure(&Failure::without_source(title, None));
             return Ok(exit_code::NOTHING_TO_COMPARE);
         }
         let mut score = PairCounts::default();
@@ -55,12 +57,15 @@ impl AbRun<'_> {
         let ended = self.take_turns(sides, &turns, until_sure.as_mut(), &mut score);
         let ended = ended.and_then(|()| before.finish());
         let ended = ended.and_then(|()| after.finish());
-        self.interrupt.stop_waiting();
-        let folder = from_here(&self.frame.folder());
-        let (again, seconds) = (self.arguments.again(), began.elapsed().as_secs_f64());
+        self.interrupt.exit_on_next_signal();
+        let folder = relative_to_current_dir(&self.frame.folder());
+        let (again, seconds) = (
+            self.arguments.resume_command(),
+            began.elapsed().as_secs_f64(),
+        );
         eprint!("{}", ending(&turns, score, seconds, &folder, &again));
         ended?;
-        match self.conclude(session.id())? {
+        match self.print_conclusion(session.id())? {
             _ if score.failed > 0 => Ok(exit_code::FAILED),
             code => Ok(code),
         }
@@ -68,7 +73,7 @@ impl AbRun<'_> {
 
     pub(super) fn results(&self, side: usize) -> PathBuf {
         let names = if self.arguments.aa {
-            [FIRST, SECOND]
+            [FIRST_LABEL, SECOND]
         } else {
             ["before", "after"]
         };
@@ -101,7 +106,7 @@ impl AbRun<'_> {
         before: &Side,
         after: &Side,
         session: &Session,
-    ) -> Result<(Turns, Option<UntilSure>), AbError> {
+    ) -> Result<(Turns, Option<SequentialTests>), AbError> {
         let [old, new] = &self.sides;
         let is_until_sure = self.arguments.is_until_sure();
         let programs = PairPrograms::of(&old.program, &new.program, is_until_sure)?;
@@ -128,12 +133,12 @@ impl AbRun<'_> {
         after: &Side,
         turns: &Turns,
         counts: impl Fn(&str) -> bool,
-    ) -> Result<UntilSure, AbError> {
+    ) -> Result<SequentialTests, AbError> {
         let noise = read_noise(&self.frame.results)?;
         // One `env_id` serves both sides: `check_alike` has made sure that their environments are equal.
-        let floors = Floors::new(&noise, &env_id(&after.hello.environment));
+        let floors = CellNoiseFloors::new(&noise, &env_id(&after.hello.environment));
         let threshold = |key: &str| session_threshold(self.frame.threshold, floors.of(key, ""));
-        let mut cells = UntilSure::new(&turns.keys, threshold);
+        let mut cells = SequentialTests::new(&turns.keys, threshold);
         if turns.kept > 0 {
             let (old, new) = (read(&self.results(0))?, read(&self.results(1))?);
             cells.add_kept([&old, &new], counts);
@@ -145,28 +150,30 @@ impl AbRun<'_> {
         &self,
         sides: &mut [&mut Side; 2],
         turns: &Turns,
-        until_sure: Option<&mut UntilSure>,
+        until_sure: Option<&mut SequentialTests>,
         score: &mut PairCounts,
     ) -> Result<(), AbError> {
         if turns.to_do.is_empty() {
             return Ok(());
         }
-        let shape = PairsShape {
+        let shape = PairTotals {
             pairs: turns.to_do.len(),
             seeds: self.frame.seeds,
             blocks: self.frame.repeats,
         };
-        let mut pairs = Pairs::new(turns.keys.iter().map(String::as_str), shape);
+        let mut pairs = PairsProgress::new(turns.keys.iter().map(String::as_str), shape);
         let mut see = |event: PairEvent<'_>| match event {
             PairEvent::Began { pair, which } => {
                 let side = &self.sides[which as usize];
                 pairs.begin(&pair.name, &side.label, pair.first == which);
             }
-            PairEvent::SideMessage(SideMessage::Progress { text, share }) => pairs.at(text, share),
+            PairEvent::SideMessage(SideMessage::Progress { text, share }) => {
+                pairs.set_run_progress(text, share);
+            }
             PairEvent::SideMessage(SideMessage::Warning { message }) => pairs.say(&message),
             PairEvent::SideMessage(_) => {}
             PairEvent::Ended { before, after } => pairs.end(before, after),
-            PairEvent::Sure { key, pairs: number } => {
+            PairEvent::VerdictSignificant { key, pairs: number } => {
                 let number = count(number, "pair");
                 pairs.say(&format!("{}: sure after {number}", pairs.cell(key)));
             }

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::cli::gate::FailOn;
 use crate::cli::language::language;
-use crate::cli::words::Words;
+use crate::cli::words::CommandWords;
 use crate::report::Language;
 
 /// Compare two commits by running both builds in turns on this machine
@@ -104,9 +104,9 @@ impl AbArguments {
     }
 
     /// The `fieldtrial ab` command line that runs the remaining pairs after an interruption.
-    pub(super) fn again(&self) -> String {
+    pub(super) fn resume_command(&self) -> String {
         let programs = (self.before_program.as_ref(), self.after_program.as_ref());
-        Words::default()
+        CommandWords::default()
             .words(["ab"])
             .words(&self.reference)
             .words([self.manifest.display()])

@@ -7,22 +7,24 @@ use std::path::Path;
 
 use crate::ab::AbError;
 use crate::base::text::count;
-use crate::compare::{Comparison, Floors, Options, Origin, SESSIONS, Side, searches_beside};
+use crate::compare::{
+    CellNoiseFloors, Comparison, MIN_FLOOR_SESSIONS, Options, Origin, Side, searches_beside,
+};
 use crate::diag::Failure;
-use crate::plan::Only;
+use crate::plan::CellFilter;
 use crate::results::{
-    NoiseRow, PairSessions, csv_of, from_here, read, read_noise, write_if_changed,
+    NoiseRow, PairSessions, csv_of, read, read_noise, relative_to_current_dir, write_if_changed,
 };
 
 use super::ab_run::AbRun;
-use crate::cli::compare::words::{percent, untied};
-use crate::cli::compare::{Pages, told};
+use crate::cli::compare::words::{percent, without_nbsp};
+use crate::cli::compare::{Pages, print_comparison};
 use crate::cli::exit_code;
 use crate::cli::output::{Stdout, print_failure};
 
 impl AbRun<'_> {
     /// Prints the comparison of the two results folders, or with `--aa` the noise floors; returns the exit code.
-    pub(super) fn conclude(&self, session: &str) -> Result<u8, AbError> {
+    pub(super) fn print_conclusion(&self, session: &str) -> Result<u8, AbError> {
         let comparison = self.comparison()?;
         if self.arguments.aa {
             return self.keep_noise(&comparison, session);
@@ -31,7 +33,7 @@ impl AbRun<'_> {
             folder: self.frame.folder(),
             languages: self.arguments.lang.clone(),
         };
-        let told = told(comparison, &pages, &self.arguments.fail_on);
+        let told = print_comparison(comparison, &pages, &self.arguments.fail_on);
         // A closed pipe (`fieldtrial ab … | head`) is not an error.
         Ok(told.unwrap_or(exit_code::GOOD))
     }
@@ -44,10 +46,12 @@ impl AbRun<'_> {
             Ok(Side {
                 name: self.sides[place].label.clone(),
                 origin: Origin::Folder {
-                    path: from_here(&folder).to_string_lossy().into_owned(),
+                    path: relative_to_current_dir(&folder)
+                        .to_string_lossy()
+                        .into_owned(),
                 },
                 searches: searches_beside(&self.frame.results, &set),
-                until_sure: PairSessions::of(&self.frame.folder()).until_sure(),
+                until_sure: PairSessions::of(&self.frame.folder()).sessions_stopped_early(),
                 set,
                 noise: noise.clone(),
             })
@@ -55,7 +59,7 @@ impl AbRun<'_> {
         let only = self.arguments.only.as_deref();
         let options = Options {
             across_env: false,
-            only: only.map(Only::parse).transpose()?,
+            only: only.map(CellFilter::parse).transpose()?,
             ..Options::default()
         };
         Ok(Comparison::between(side(0)?, side(1)?, &options)?)
@@ -65,7 +69,7 @@ impl AbRun<'_> {
         let new = comparison.noise(session);
         if new.is_empty() {
             let title = "no cell has six pairs: the noise of this machine stays as it was";
-            print_failure(&Failure::plain(title, None));
+            print_failure(&Failure::without_source(title, None));
             return Ok(exit_code::FAILED);
         }
         let mut rows = read_noise(&self.frame.results)?;
@@ -73,7 +77,7 @@ impl AbRun<'_> {
         fs::create_dir_all(&self.frame.results)?;
         let path = self.frame.results.join("noise.csv");
         write_if_changed(&path, &csv_of(&rows))?;
-        let text = noise_text(&new, &rows, &from_here(&path));
+        let text = noise_text(&new, &rows, &relative_to_current_dir(&path));
         Stdout::new().write_all(text.as_bytes())?;
         Ok(exit_code::GOOD)
     }
@@ -82,14 +86,14 @@ impl AbRun<'_> {
 /// Text: the noise floors of this session's cells, the number of sessions on this machine, and the path of `noise.csv`.
 fn noise_text(new: &[NoiseRow], all: &[NoiseRow], path: &Path) -> String {
     let machine = new.first().map_or("", |row| row.env_id.as_str());
-    let floors = Floors::new(all, machine);
+    let floors = CellNoiseFloors::new(all, machine);
     let width = new.iter().map(|row| row.key.chars().count()).max();
     let width = width.unwrap_or(0);
     let mut lines = vec![
         "What this machine shows where there is nothing to see (time per sample, second ÷ first):"
             .to_owned(),
     ];
-    let shown = |value: Option<f64>| value.map_or("unknown".into(), |v| untied(&percent(v)));
+    let shown = |value: Option<f64>| value.map_or("unknown".into(), |v| without_nbsp(&percent(v)));
     for row in new {
         let floor = floors.of(&row.key, &row.cell_hash);
         let (within, between) = (shown(floor.within), shown(floor.between));
@@ -103,15 +107,17 @@ fn noise_text(new: &[NoiseRow], all: &[NoiseRow], path: &Path) -> String {
     let sessions: HashSet<&str> = of_machine.map(|row| &*row.session).collect();
     let (there, path) = (count(sessions.len(), "session"), path.display());
     lines.push(format!("{there} of this machine in {path}"));
-    let few = sessions.len() < SESSIONS;
-    let needs = || format!("; the floor between sessions needs {SESSIONS}, best on different days");
+    let few = sessions.len() < MIN_FLOOR_SESSIONS;
+    let needs = || {
+        format!("; the floor between sessions needs {MIN_FLOOR_SESSIONS}, best on different days")
+    };
     lines.join("\n") + &few.then(needs).unwrap_or_default() + "\n"
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::testing::assert_ends;
+    use crate::results::testing::assert_ends_with;
 
     fn row(session: usize, ratio: f64) -> NoiseRow {
         NoiseRow {
@@ -138,7 +144,7 @@ mod tests {
              1 session of this machine in reports/x/noise.csv; the floor between sessions needs 3, best on different days\n"
         );
         let three = noise_text(&rows[2..], &rows, Path::new("noise.csv"));
-        assert_ends(&three, "3 sessions of this machine in noise.csv\n");
+        assert_ends_with(&three, "3 sessions of this machine in noise.csv\n");
         assert!(!three.contains("unknown"), "{three}");
     }
 }

@@ -1,4 +1,4 @@
-//! [`Frame`]: settings that both sides share.
+//! [`SharedSettings`]: settings that both sides share.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ const FEWEST_PAIRS: usize = 6;
 const MOST_PAIRS: usize = 20;
 
 #[derive(Debug)]
-pub(super) struct Frame {
+pub(super) struct SharedSettings {
     pub(super) name: String,
     /// Absolute path of the manifest.
     pub(super) manifest: PathBuf,
@@ -31,7 +31,7 @@ pub(super) struct Frame {
     pub(super) set: Vec<String>,
 }
 
-impl Frame {
+impl SharedSettings {
     /// Plans the working tree's manifest; refuses `--aa` with too few pairs.
     pub(super) fn of(arguments: &AbArguments) -> Result<Self, Problem> {
         let only = arguments.only.as_ref();

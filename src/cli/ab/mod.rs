@@ -17,11 +17,11 @@ use super::{Outcome, Problem, exit_code};
 pub(super) use arguments::AbArguments;
 
 use ab_run::AbRun;
-use frame::Frame;
+use frame::SharedSettings;
 use side_source::sides;
 
 pub(super) fn ab(arguments: &AbArguments) -> Outcome {
-    let frame = Frame::of(arguments)?;
+    let frame = SharedSettings::of(arguments)?;
     let interrupt = Interrupt::listen()?;
     let sides = sides(arguments, &frame.manifest, interrupt.is_asked());
     let run = |sides| {
@@ -41,7 +41,7 @@ pub(super) fn ab(arguments: &AbArguments) -> Outcome {
 fn code_of(error: AbError) -> Outcome {
     let (failure, code) = match error {
         AbError::Mistake(failure) => return Err(Problem::Mistake(failure)),
-        AbError::Unlike(failure) => (failure, exit_code::NOT_COMPARABLE),
+        AbError::IncompatibleSides(failure) => (failure, exit_code::NOT_COMPARABLE),
         AbError::Died(failure) => (failure, exit_code::FAILED),
         AbError::Interrupted => return Ok(exit_code::INTERRUPTED),
     };

@@ -15,7 +15,7 @@ use crate::results::git::Repository;
 use super::arguments::AbArguments;
 
 /// Names of the sides when the working tree is compared with itself.
-pub(super) const FIRST: &str = "first";
+pub(super) const FIRST_LABEL: &str = "first";
 pub(super) const SECOND: &str = "second";
 
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ pub(super) fn sides(
     let [before_program, after_program] = programs.map(Option::as_ref);
     let Some(reference) = &arguments.reference else {
         let root = repository.as_ref().map_or(folder, Repository::root);
-        let first = builder(root).of_tree(FIRST, before_program)?;
+        let first = builder(root).of_tree(FIRST_LABEL, before_program)?;
         let second = SideSource {
             label: SECOND.to_owned(),
             ..first.clone()
@@ -85,10 +85,10 @@ impl Builder<'_> {
         commit: &Checkout,
         program: Option<&PathBuf>,
     ) -> Result<SideSource, AbError> {
-        let label = format!("{} at {}", commit.reference, commit.short());
+        let label = format!("{} at {}", commit.reference, commit.abbreviated_commit());
         if self.is_own && program.is_none() && !has_package(&commit.folder) {
             let title = format!("there is no package `fieldtrial` at {label} to build");
-            return Err(Failure::plain(title, None).into());
+            return Err(Failure::without_source(title, None).into());
         }
         let manifest = self.manifest_of(commit, &label)?;
         build_commands(&manifest, &label)?;

@@ -7,24 +7,24 @@ use crate::ab::{AbError, Hello, PairCounts, Side, Turns};
 use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
-use crate::progress::counts;
+use crate::progress::nonzero_counts_text;
 use crate::results::by_key;
 
-use super::frame::Frame;
-use super::side_source::FIRST;
+use super::frame::SharedSettings;
+use super::side_source::FIRST_LABEL;
 
 const LISTED: usize = 10;
 
 /// Announces what will be run, in a few lines.
 pub(super) fn announcement(
-    frame: &Frame,
+    frame: &SharedSettings,
     [before, after]: [&Side; 2],
     turns: &Turns,
     (is_same_program, is_until_sure): (bool, bool),
 ) -> String {
     let (new, old) = (after.label.as_str(), before.label.as_str());
     let what = match old {
-        FIRST => "the working tree against itself".to_owned(),
+        FIRST_LABEL => "the working tree against itself".to_owned(),
         old => format!("{new} against {old}"),
     };
     let cells = count(turns.keys.len(), "cell");
@@ -46,7 +46,7 @@ pub(super) fn announcement(
     lines.extend(idle(&after.hello));
     let (to_do, kept) = (
         count(turns.to_do.len(), "pair"),
-        counts(&[(turns.kept, "kept")]),
+        nonzero_counts_text(&[(turns.kept, "kept")]),
     );
     lines.push(format!("  {to_do} to do{kept}{}", time(turns)));
     lines.join("\n") + "\n"
@@ -150,5 +150,8 @@ pub(super) fn check_alike(before: &Side, after: &Side) -> Result<(), AbError> {
     let (old, new) = (&before.label, &after.label);
     let title = format!("the builds of {old} and {new} differ in what their times depend on");
     let help = format!("{}; build both alike", differing.join("; "));
-    Err(AbError::Unlike(Failure::plain(title, Some(help))))
+    Err(AbError::IncompatibleSides(Failure::without_source(
+        title,
+        Some(help),
+    )))
 }

@@ -6,7 +6,7 @@ use crate::base::text::{capitalised, count};
 use crate::compare::{CellPair, Comparison, Verdict, Work};
 
 use super::super::table::table;
-use super::page::{Page, across, times};
+use super::page::{Page, environments_note, times};
 use super::words::{ratio, verdict};
 
 const ROWS: usize = 30;
@@ -76,7 +76,7 @@ fn row(
     }
     let shown = judgement.ratio.as_ref().map_or_else(
         || "–".to_owned(),
-        |own| format!("{}{}", ratio(own), across(comparison)),
+        |own| format!("{}{}", ratio(own), environments_note(comparison)),
     );
     if matches!(pair.work, Work::Treatments(_)) && judgement.ratio.is_some() {
         word = format!("{word} (treatments)");

@@ -4,7 +4,7 @@ use crate::base::text::capitalised;
 use crate::compare::{CellPair, Comparison, CostChange};
 use crate::report::{Words, comparison_costs, comparison_waiting};
 
-use super::page::{Page, across};
+use super::page::{Page, environments_note};
 use super::words::{ratio, verdict};
 
 /// Adds the numbers of cells by verdict, and a line for each cell with a higher or lower cost; with `--all`, for every
@@ -37,7 +37,7 @@ fn line(comparison: &Comparison, cell: &CellPair, own: &CostChange) -> String {
     let (before, after) = (value(own.medians.0), value(own.medians.1));
     let (word, why) = verdict(&judgement.verdict, judgement.p_holm, judgement.detectable);
     let times = judgement.ratio.as_ref();
-    let times = times.map(|times| format!("{}{}", ratio(times), across(comparison)));
+    let times = times.map(|times| format!("{}{}", ratio(times), environments_note(comparison)));
     let parts = times.into_iter().chain([word]).chain(why);
     let parts = parts.collect::<Vec<String>>().join(", ");
     let (label, name) = (&cell.label, words.cost(own.cost));

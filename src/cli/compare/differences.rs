@@ -1,13 +1,13 @@
 //! All differences besides times: facts, quality, cells, axes, settings.
 
 use crate::base::text::count;
-use crate::compare::{CellPair, Comparison, Counts};
-use crate::report::{comparison_matching, deciding_metrics};
+use crate::compare::{CellPair, Comparison, CountsComparability};
+use crate::report::{comparison_unmatched, deciding_metrics};
 use crate::results::grouped;
 
 use super::metrics::{add_facts, add_quality};
 use super::page::Page;
-use crate::cli::work::{first_text, text};
+use crate::cli::work::{largest_change_text, text};
 
 /// Adds all kinds of differences; a kind without any is a sentence or left out.
 pub(super) fn add(page: &mut Page, comparison: &Comparison) {
@@ -15,7 +15,7 @@ pub(super) fn add(page: &mut Page, comparison: &Comparison) {
     add_facts(page, comparison, &deciding);
     add_work(page, comparison);
     add_quality(page, comparison, &deciding);
-    let unmatched = comparison_matching(comparison);
+    let unmatched = comparison_unmatched(comparison);
     page.section("Cells and axes of one side only", &unmatched);
     page.section("Settings", &settings(&comparison.cells));
 }
@@ -25,9 +25,9 @@ pub(super) fn add(page: &mut Page, comparison: &Comparison) {
 fn add_work(page: &mut Page, comparison: &Comparison) {
     let cells = &comparison.cells;
     let are = |counts| cells.iter().filter(|cell| cell.counts == counts).count();
-    let compared = are(Counts::Compared);
+    let compared = are(CountsComparability::Compared);
     if compared == 0 {
-        if are(Counts::Missing(true, true)) < cells.len() {
+        if are(CountsComparability::Missing(true, true)) < cells.len() {
             page.add("\nWork: not compared: a side has no counts, or they are of other code.\n");
         }
         return;
@@ -45,7 +45,7 @@ fn add_work(page: &mut Page, comparison: &Comparison) {
     let lines = changed.iter().flat_map(|cell| {
         let texts = match &*cell.operations {
             all if is_all => all.iter().map(text).collect(),
-            all => vec![first_text(all)],
+            all => vec![largest_change_text(all)],
         };
         texts
             .into_iter()

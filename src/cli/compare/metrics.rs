@@ -10,10 +10,13 @@ use super::page::Page;
 use super::words::{p_value, percent_change};
 
 /// The deciding metric of each cell; keys are the cells' keys on the side after.
-pub(super) type Deciding<'a> = BTreeMap<&'a str, String>;
+pub(super) type DecidingMetrics<'a> = BTreeMap<&'a str, String>;
 
 /// The metric that is shown for a cell: the deciding one if it changed, else the first that changed.
-fn shown_metric<'c>(cell: &'c CellPair, deciding: &Deciding<'_>) -> Option<&'c QualityChange> {
+fn shown_metric<'c>(
+    cell: &'c CellPair,
+    deciding: &DecidingMetrics<'_>,
+) -> Option<&'c QualityChange> {
     let decides = deciding.get(&*cell.after);
     let mut changed = cell.quality.iter().filter(|metric| is_changed(metric));
     let first = changed.clone().next();
@@ -27,7 +30,7 @@ fn is_changed(metric: &QualityChange) -> bool {
 }
 
 /// Adds "Facts: 8 cells equal, 1 cell changed", and the changes of each cell.
-pub(super) fn add_facts(page: &mut Page, comparison: &Comparison, deciding: &Deciding<'_>) {
+pub(super) fn add_facts(page: &mut Page, comparison: &Comparison, deciding: &DecidingMetrics<'_>) {
     let compared: Vec<&CellPair> = comparison
         .cells
         .iter()
@@ -65,7 +68,7 @@ pub(super) fn add_facts(page: &mut Page, comparison: &Comparison, deciding: &Dec
 
 /// The changed facts of a cell: `batch-size 8: best_loss 0.912 → 0.934 (+2.4 %), and 3 more columns`; with `--all`,
 /// each fact.
-fn changed_facts(page: &mut Page, cell: &CellPair, deciding: &Deciding<'_>) -> Vec<String> {
+fn changed_facts(page: &mut Page, cell: &CellPair, deciding: &DecidingMetrics<'_>) -> Vec<String> {
     let changed: Vec<&FactChange> = cell.facts.iter().filter(|fact| !fact.is_within).collect();
     let seeds: BTreeSet<u64> = changed.iter().map(|fact| fact.seed).collect();
     let label = &cell.label;
@@ -123,7 +126,11 @@ pub(in crate::cli) fn in_words(fact: &FactChange) -> String {
 
 /// A line for each cell with a metric that changed over its seeds, worse ones first; with `--all`, one for each metric
 /// of such a cell. Cells with one seed are only counted, since their lines would repeat the facts.
-pub(super) fn add_quality(page: &mut Page, comparison: &Comparison, deciding: &Deciding<'_>) {
+pub(super) fn add_quality(
+    page: &mut Page,
+    comparison: &Comparison,
+    deciding: &DecidingMetrics<'_>,
+) {
     let mut lines: Vec<(u8, String)> = Vec::new();
     let mut of_one_seed: Vec<usize> = Vec::new();
     for cell in &comparison.cells {
@@ -131,7 +138,7 @@ pub(super) fn add_quality(page: &mut Page, comparison: &Comparison, deciding: &D
             continue;
         };
         let line = |metric| {
-            let text = format!("{}: {}", cell.label, judged(metric));
+            let text = format!("{}: {}", cell.label, quality_text(metric));
             (rank(metric), text)
         };
         if page.printing.is_all {
@@ -169,7 +176,7 @@ fn rank(metric: &QualityChange) -> u8 {
 }
 
 /// A metric's change as text: `val_accuracy 0.912 → 0.884, worse (median of 6 seeds, p = 0.031)`.
-pub(in crate::cli) fn judged(metric: &QualityChange) -> String {
+pub(in crate::cli) fn quality_text(metric: &QualityChange) -> String {
     let (before, after) = (human(metric.medians.0, 4), human(metric.medians.1, 4));
     let (word, needed) = match metric.verdict {
         QualityVerdict::Equal => ("equal", None),

@@ -17,9 +17,9 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::base::text::kebab_case;
-use crate::compare::{self, Comparison, Options, Origin, Side, Source, Verdict, axis_place};
+use crate::compare::{self, Comparison, Options, Origin, Side, Source, Verdict, axis_index};
 use crate::diag::{Failure, list};
-use crate::plan::Only;
+use crate::plan::CellFilter;
 use crate::report::{Language, ReportError, languages, render_comparison};
 
 use super::gate::{FailOn, gate};
@@ -31,7 +31,11 @@ use page::Printing;
 pub(super) fn compare(arguments: &CompareArguments) -> Outcome {
     let options = Options {
         across_env: arguments.across_env,
-        only: arguments.only.as_deref().map(Only::parse).transpose()?,
+        only: arguments
+            .only
+            .as_deref()
+            .map(CellFilter::parse)
+            .transpose()?,
         ..Options::default()
     };
     let before = Source::find(&arguments.before)?;
@@ -57,7 +61,7 @@ pub(in crate::cli) struct Pages {
 }
 
 /// Prints a comparison for another command, writes its files, and returns its exit code.
-pub(in crate::cli) fn told(
+pub(in crate::cli) fn print_comparison(
     comparison: Comparison,
     pages: &Pages,
     fail_on: &[FailOn],
@@ -120,7 +124,10 @@ fn along(
             source.name
         );
         let names = list(source.experiments.iter().map(|one| &*one.name));
-        return Err(Failure::plain(title, Some(format!("name one of {names}"))));
+        return Err(Failure::without_source(
+            title,
+            Some(format!("name one of {names}")),
+        ));
     };
     let side = experiment.read(&source.name)?;
     let plan = &side.set.plan;
@@ -132,9 +139,9 @@ fn along(
         let help = format!(
             "name a second results folder or a git ref, or compare along an axis: `--along AXIS`; the axes are {axes}"
         );
-        return Err(Failure::plain(title, Some(help)));
+        return Err(Failure::without_source(title, Some(help)));
     };
-    let place = axis_place(&plan.axes, &axis)?;
+    let place = axis_index(&plan.axes, &axis)?;
     let from = arguments
         .from
         .clone()
@@ -231,7 +238,7 @@ impl Found {
         }
         if !equal.is_empty() {
             let gap = if told.is_empty() { "" } else { "\n" };
-            write!(out, "{gap}{}", summary::equal(&equal))?;
+            write!(out, "{gap}{}", summary::unchanged_line(&equal))?;
         }
         for sentence in &self.lonely {
             writeln!(out, "\n{sentence}")?;
@@ -262,7 +269,7 @@ impl Found {
                 _ => folder.join(&comparison.name),
             };
             compare::write_files(&own, comparison)
-                .map_err(|error| Failure::plain(error.to_string(), None))?;
+                .map_err(|error| Failure::without_source(error.to_string(), None))?;
             let languages = languages(&pages.languages, &comparison.after.set.plan);
             render_comparison(comparison, &own, &languages).map_err(ReportError::into_failure)?;
         }
@@ -275,7 +282,7 @@ impl Found {
         if self.comparisons.iter().all(|one| one.cells.is_empty()) {
             let both = "no experiment and no cell that both sides have";
             let why = self.nothing.as_deref().unwrap_or(both);
-            let failure = Failure::plain(format!("nothing to compare: {why}"), None);
+            let failure = Failure::without_source(format!("nothing to compare: {why}"), None);
             return Some((failure, exit_code::NOTHING_TO_COMPARE));
         }
         let untold = self.comparisons.iter().filter(|one| is_not_comparable(one));
@@ -286,11 +293,11 @@ impl Found {
                 "not comparable: fields of the environment of {names} differ that must match"
             );
             let help = "`--across-env` compares them all the same, and says so at every figure";
-            Failure::plain(title, Some(help.to_owned()))
+            Failure::without_source(title, Some(help.to_owned()))
         } else {
             let title =
                 format!("not comparable: no cell of {names} has times or facts on both sides");
-            Failure::plain(title, None)
+            Failure::without_source(title, None)
         };
         (!untold.is_empty()).then_some((failure, exit_code::NOT_COMPARABLE))
     }

@@ -65,7 +65,7 @@ impl Page {
 }
 
 /// The note that is added to ratios between different environments.
-pub(super) fn across(comparison: &Comparison) -> &'static str {
+pub(super) fn environments_note(comparison: &Comparison) -> &'static str {
     if comparison.environment.is_across {
         " across environments"
     } else {

@@ -15,7 +15,7 @@ use super::cells;
 use super::costs;
 use super::differences;
 use super::page::{Page, Printing};
-use super::words::{percent, untied, wrapped};
+use super::words::{percent, without_nbsp, wrapped};
 
 const COMMIT: usize = 8;
 
@@ -34,7 +34,7 @@ pub(super) fn details(comparison: &Comparison, printing: Printing) -> Page {
     }
     costs::add(&mut page, comparison);
     differences::add(&mut page, comparison);
-    page.text = untied(&page.text);
+    page.text = without_nbsp(&page.text);
     page
 }
 
@@ -55,11 +55,11 @@ pub(super) fn answers(comparisons: &[&Comparison]) -> String {
             let _ = writeln!(text, "{indent}{sentence}");
         }
     }
-    untied(&wrapped(&text))
+    without_nbsp(&wrapped(&text))
 }
 
 /// One line for all experiments without a difference.
-pub(super) fn equal(comparisons: &[&Comparison]) -> String {
+pub(super) fn unchanged_line(comparisons: &[&Comparison]) -> String {
     let names = comparisons.iter().map(|one| &*one.name);
     let sides = comparisons.first().map(|one| {
         let name = |side: &Side| match &side.origin {
@@ -125,7 +125,7 @@ fn machine(side: &Side) -> String {
     let set = &side.set;
     let ids = set.timings.iter().map(|row| &row.env_id);
     let known = ids.filter_map(|id| set.environments.get(id));
-    let names = distinct(known.map(report::machine));
+    let names = distinct(known.map(report::environment_summary));
     if names.is_empty() {
         "nothing yet".to_owned()
     } else {

@@ -1,11 +1,11 @@
 use super::page::Printing;
 use super::summary::{answers, details};
 use super::{baseline, is_not_comparable};
-use crate::compare::golden::{across, batch_sizes, branches, main, side};
+use crate::compare::golden::{across_machines, batch_sizes, branches, main_side, side};
 use crate::compare::{Comparison, Options, Waiting};
 use crate::report::comparison_answer;
 use crate::results::ResultSet;
-use crate::results::testing::assert_says;
+use crate::results::testing::assert_contains;
 
 const ALL: Printing = Printing {
     is_coloured: false,
@@ -41,7 +41,7 @@ const METRICS: [&str; 7] = [
 fn of_seeds(seeds: u64, lowered: &[&str]) -> Comparison {
     const KEY: &str = "model=unet,device=cpu,batch-size=64,workers=0";
     let with = |factor: f64| -> ResultSet {
-        let mut set = main().set;
+        let mut set = main_side().set;
         for facts in set.runs.iter_mut().filter_map(|row| row.facts.as_mut()) {
             facts.metrics = METRICS.map(|name| (name.to_owned(), Some(0.9))).into();
         }
@@ -84,10 +84,10 @@ fn an_axis_is_summed_up() {
 
 #[test]
 fn other_machines_are_told_at_every_ratio() {
-    let refused = across(false);
+    let refused = across_machines(false);
     assert!(is_not_comparable(&refused));
     assert!(!printed(&refused).contains('×'));
-    let text = printed(&across(true));
+    let text = printed(&across_machines(true));
     insta::assert_snapshot!(text);
     let flat = flat(&text);
     let ratios = flat.matches('×').count();
@@ -167,7 +167,7 @@ fn a_metric_that_the_manifest_names_decides() {
     comparison.after.set.plan.report["answer"] = serde_json::json!(["step_ms", "test_mse"]);
     let short = flat(&printed(&comparison));
     assert!(short.contains("workers 0: test_mse 0.9025 → "), "{short}");
-    assert_says(
+    assert_contains(
         &short,
         "test_mse: by cell 0.9000–0.9025 before, 0.8754–0.9000 after; better in 1",
     );
@@ -193,7 +193,7 @@ fn of_many_cells_some_are_listed_and_with_all_every_one() {
 
 #[test]
 fn with_all_every_cost_is_listed_with_its_reason_and_waiting_is_told_in_any_case() {
-    let mut comparison = across(true);
+    let mut comparison = across_machines(true);
     comparison.cells[0].waiting = Some(Waiting {
         wall_per_cpu: (0.55, 1.9),
         is_far: (false, true),
@@ -203,8 +203,8 @@ fn with_all_every_cost_is_listed_with_its_reason_and_waiting_is_told_in_any_case
         comparison.cells.len()
     );
     let (short, whole) = (flat(&printed(&comparison)), flat(&text(&comparison, ALL)));
-    assert_says(&short, &waiting);
-    assert_says(&whole, &waiting);
+    assert_contains(&short, &waiting);
+    assert_contains(&whole, &waiting);
     assert!(!short.contains("CPU time 61.2 s"), "{short}");
     let line = "CPU time 61.2 s → 61.2 s, 1.000× (1.000–1.000) across environments, unclear, measured in two sessions, which can differ";
     assert_eq!(whole.matches(line).count(), 6, "{whole}");
@@ -213,7 +213,7 @@ fn with_all_every_cost_is_listed_with_its_reason_and_waiting_is_told_in_any_case
 
 #[test]
 fn the_last_lines_are_the_answer_of_the_page() {
-    for comparison in [branches(), batch_sizes(), across(true)] {
+    for comparison in [branches(), batch_sizes(), across_machines(true)] {
         let text = printed(&comparison);
         let (_, last) = text.split_once("\nAnswer\n").expect("an answer");
         assert_eq!(flat(last), flat(&comparison_answer(&comparison).join(" ")));
@@ -235,7 +235,7 @@ fn the_last_lines_are_the_answer_of_the_page() {
 
 #[test]
 fn the_baseline_of_the_treatment_is_the_side_before() {
-    let mut side = main();
+    let mut side = main_side();
     let axes = &side.set.plan.axes;
     let place = axes
         .iter()

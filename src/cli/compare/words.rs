@@ -7,11 +7,11 @@ use crate::report::Words;
 pub(super) use crate::report::duration;
 use crate::results::IntervalKind;
 
-/// A non-breaking space; [`untied`] replaces it by a plain one.
+/// A non-breaking space; [`without_nbsp`] replaces it by a plain one.
 const TIE: char = '\u{a0}';
 
 /// Replaces non-breaking spaces, after lines have been broken.
-pub(in crate::cli) fn untied(text: &str) -> String {
+pub(in crate::cli) fn without_nbsp(text: &str) -> String {
     text.replace(TIE, " ")
 }
 
@@ -68,7 +68,10 @@ pub(in crate::cli) fn verdict(
     // `Same`, whose reason is in the cell's row.
     let detectable = detectable.filter(|_| *verdict == Verdict::Same);
     let words = Words::default();
-    let (word, why) = (words.verdict(verdict, None), words.why(verdict, detectable));
+    let (word, why) = (
+        words.verdict(verdict, None),
+        words.reason_texts(verdict, detectable),
+    );
     let effect = |p: &f64| [word.clone(), p_value(*p)].join(", ");
     match verdict {
         Verdict::Faster | Verdict::Slower | Verdict::Less | Verdict::More => {
@@ -120,8 +123,8 @@ mod tests {
     fn figures_have_their_unit_and_few_digits() {
         let texts = [0.000_298, 0.0581, 58.1, 12_345.6].map(duration);
         assert_eq!(texts, ["0.298 µs", "58.1 µs", "58.1 ms", "12.3 s"]);
-        assert_eq!(untied(&percent_change(-0.0236)), "−2.4 %");
-        assert_eq!(untied(&p_value(0.00001)), "p < 0.0001");
+        assert_eq!(without_nbsp(&percent_change(-0.0236)), "−2.4 %");
+        assert_eq!(without_nbsp(&p_value(0.00001)), "p < 0.0001");
         let one = Ratio {
             value: 1.1,
             low: 1.1,

@@ -29,7 +29,7 @@ pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
         // reported.
         let gpus = (0..MOST).map(DeviceKind::Cuda);
         let is_listed =
-            |gpu: &DeviceKind| *gpu == DeviceKind::Cuda(0) || inputs.presence(*gpu).is_ok();
+            |gpu: &DeviceKind| *gpu == DeviceKind::Cuda(0) || inputs.check_available(*gpu).is_ok();
         for gpu in gpus.take_while(is_listed) {
             found.look(&inputs, gpu);
         }
@@ -43,7 +43,7 @@ pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
 impl Devices {
     /// Adds the line of a device; returns whether the device is present.
     fn look(&mut self, inputs: &PlanInputs, device: DeviceKind) -> bool {
-        let presence = inputs.presence(device);
+        let presence = inputs.check_available(device);
         let is_here = presence.is_ok();
         let state = match presence {
             Ok(()) => "here".to_owned(),
@@ -113,7 +113,12 @@ fn gpu(gpu: &ListedGpu) -> String {
 
 /// Values of `train.precision` for a GPU: tensor cores have f16 from capability 7.0 on, TF32 from 8.0 on.
 fn precisions(capability: (i32, i32)) -> String {
-    let can = |precision: &Precision| precision.arithmetic().lack(capability).is_none();
+    let can = |precision: &Precision| {
+        precision
+            .arithmetic()
+            .unsupported_reason(capability)
+            .is_none()
+    };
     let usable = Precision::ALL.into_iter().filter(can);
     usable.map(Precision::name).collect::<Vec<_>>().join(", ")
 }

@@ -4,7 +4,7 @@ use crate::base::text::count;
 use crate::cli::table::table;
 use crate::device::{Arithmetic, DeviceError, DeviceKind};
 use crate::plan::Precision;
-use crate::verify::operations::{Finding, LIMITS, OperationCheck, check_operations};
+use crate::verify::operations::{ArithmeticResult, LIMITS, OperationCheck, check_operations};
 
 use super::devices::line;
 
@@ -44,12 +44,12 @@ fn precision(arithmetic: Arithmetic) -> &'static str {
 fn row(check: &OperationCheck) -> Vec<String> {
     let mut row = vec![check.name.to_owned()];
     row.extend(check.findings.iter().map(|finding| match finding {
-        Finding::Ran { error, .. } if *error == 0.0 => "0".to_owned(),
-        Finding::Ran { error, .. } => format!("{error:.1e}"),
+        ArithmeticResult::Ran { error, .. } if *error == 0.0 => "0".to_owned(),
+        ArithmeticResult::Ran { error, .. } => format!("{error:.1e}"),
         _ => "–".to_owned(),
     }));
     let repeats = check.findings.iter().filter_map(|finding| match finding {
-        Finding::Ran { repeats, .. } => Some(*repeats),
+        ArithmeticResult::Ran { repeats, .. } => Some(*repeats),
         _ => None,
     });
     let twice = match repeats.reduce(|all, one| all && one) {
@@ -65,15 +65,15 @@ fn row(check: &OperationCheck) -> Vec<String> {
 fn verdict(check: &OperationCheck) -> String {
     for (finding, (arithmetic, limit)) in check.findings.iter().zip(LIMITS) {
         match finding {
-            Finding::Missing => return "not there".to_owned(),
-            Finding::Failed(reason) => return format!("failed: {reason}"),
-            Finding::Ran { error, place, .. } if *error > limit => {
+            ArithmeticResult::Missing => return "not there".to_owned(),
+            ArithmeticResult::Failed(reason) => return format!("failed: {reason}"),
+            ArithmeticResult::Ran { error, place, .. } if *error > limit => {
                 return format!("wrong: {}, {place}", precision(arithmetic));
             }
-            Finding::Ran { repeats: false, .. } => {
+            ArithmeticResult::Ran { repeats: false, .. } => {
                 return format!("other bits: {}", precision(arithmetic));
             }
-            Finding::Ran { .. } | Finding::Impossible(_) => {}
+            ArithmeticResult::Ran { .. } | ArithmeticResult::Impossible(_) => {}
         }
     }
     "good".to_owned()
@@ -90,7 +90,7 @@ fn summary(name: &str, checks: &[OperationCheck]) -> String {
     let mut text = line(name, &format!("{which} as on the CPU (within {limits})"));
     let impossible = checks.first().map_or(&[][..], |check| &check.findings);
     for (finding, (arithmetic, _)) in impossible.iter().zip(LIMITS) {
-        if let Finding::Impossible(reason) = finding {
+        if let ArithmeticResult::Impossible(reason) = finding {
             text.push_str(&line(&format!("no {}", precision(arithmetic)), reason));
         }
     }
@@ -101,15 +101,15 @@ fn summary(name: &str, checks: &[OperationCheck]) -> String {
 mod tests {
     use super::*;
 
-    fn ran(error: f64, repeats: bool) -> Finding {
-        Finding::Ran {
+    fn ran(error: f64, repeats: bool) -> ArithmeticResult {
+        ArithmeticResult::Ran {
             error,
             place: "gradient 2, middle".into(),
             repeats,
         }
     }
 
-    fn check(name: &'static str, findings: [Finding; 4]) -> OperationCheck {
+    fn check(name: &'static str, findings: [ArithmeticResult; 4]) -> OperationCheck {
         OperationCheck {
             name,
             kernel: "Kernel",
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn the_table_says_what_speaks_against_an_operation() {
-        let old = || Finding::Impossible("products in TF32 need capability 8.0".into());
+        let old = || ArithmeticResult::Impossible("products in TF32 need capability 8.0".into());
         let checks = [
             check(
                 "silu",
@@ -129,7 +129,12 @@ mod tests {
             check("conv2d", [ran(2e-7, false), old(), ran(1e-3, true), old()]),
             check(
                 "mse",
-                [Finding::Missing, old(), Finding::Missing, Finding::Missing],
+                [
+                    ArithmeticResult::Missing,
+                    old(),
+                    ArithmeticResult::Missing,
+                    ArithmeticResult::Missing,
+                ],
             ),
         ];
         insta::assert_snapshot!(told("self-test cuda", &checks));

@@ -10,10 +10,10 @@ use crate::compare::{
 use crate::report::Words;
 use crate::results::{RunRow, Status, by_key, grouped};
 
-use super::compare::metrics::{in_words, judged};
-use super::compare::words::{percent, ratio, untied, verdict};
+use super::compare::metrics::{in_words, quality_text};
+use super::compare::words::{percent, ratio, verdict, without_nbsp};
 use super::exit_code;
-use super::work::first_text;
+use super::work::largest_change_text;
 
 /// Kinds of findings that `--fail-on` accepts. The gate adds no judgement: a regression is a verdict "slower" or "worse" of
 /// the comparison.
@@ -64,7 +64,7 @@ pub(super) fn gate<'a>(
     for comparison in comparisons {
         let name = &comparison.name;
         for (what, sentence) in violations(comparison, fail_on) {
-            let sentence = untied(&sentence);
+            let sentence = without_nbsp(&sentence);
             code = exit_code::FAILED;
             eprintln!("{}: {name}: {sentence}", what.text());
             if is_github {
@@ -112,7 +112,7 @@ fn violations(comparison: &Comparison, kinds: &[FailOn]) -> Vec<Violation> {
         found.extend(pair.quality.iter().filter_map(|q| of_quality(pair, q)));
         found.extend(of_facts(pair, kinds));
         if !pair.operations.is_empty() {
-            let work = first_text(&pair.operations);
+            let work = largest_change_text(&pair.operations);
             found.push((
                 FailOn::Work,
                 format!("{}: a step does other work: {work}", pair.after),
@@ -179,7 +179,7 @@ fn of_quality(pair: &CellPair, quality: &QualityChange) -> Option<Violation> {
         QualityVerdict::Worse => FailOn::Regression,
         QualityVerdict::TooFewSeeds(_) | QualityVerdict::NotTold => FailOn::Unclear,
     };
-    Some((what, format!("{}: {}", pair.after, judged(quality))))
+    Some((what, format!("{}: {}", pair.after, quality_text(quality))))
 }
 
 /// Facts (losses, metrics) that changed beyond their tolerance, each column once, except those listed as worse over the

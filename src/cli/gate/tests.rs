@@ -1,7 +1,7 @@
 //! Tests: findings are classified as regression, change, unclear or nothing, and each is one sentence.
 
 use super::*;
-use crate::compare::testing::{comparison, fact, key, memory, pair, quality, row};
+use crate::compare::testing::{comparison, fact, key, memory_cost, pair, quality, row};
 use crate::compare::{CostChange, NotComparableReason};
 use crate::results::Direction;
 
@@ -157,7 +157,7 @@ fn each_cost_has_its_own_kind_and_only_more_of_it_is_a_finding() {
         let of = |verdict| CellPair {
             costs: vec![CostChange {
                 cost,
-                ..memory(verdict, 1.2)
+                ..memory_cost(verdict, 1.2)
             }],
             ..pair(0, Verdict::Same, 1.0)
         };
@@ -190,7 +190,7 @@ fn every_violation_is_one_line_with_its_values() {
     let lines = found.map(|(what, text)| format!("{}: ddpm: {text}", what.text()));
     let lines: Vec<String> = lines.collect();
     assert!(lines.iter().all(|line| !line.contains('\n')));
-    insta::assert_snapshot!(untied(&lines.join("\n")));
+    insta::assert_snapshot!(without_nbsp(&lines.join("\n")));
 }
 
 #[test]

@@ -26,10 +26,10 @@ pub(in crate::cli) fn markdown() -> String {
 
 fn keys(schema: &Schema, title: &str, source: Keys, level: &str) -> String {
     let parts = match source {
-        Keys::Top => return table(&schema.top()),
+        Keys::Top => return table(&schema.top_level_keys()),
         Keys::Of(definition) => return table(&schema.table(definition, title)),
         Keys::Kinds(definition) | Keys::Listed(definition, _) => schema.kinds(definition),
-        Keys::Space => schema.space(),
+        Keys::Space => schema.parameter_forms(),
     };
     let parts = parts.iter().map(|entry| part(level, entry));
     parts.collect::<Vec<_>>().join("\n")

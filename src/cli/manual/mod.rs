@@ -61,7 +61,7 @@ pub(super) const SECTIONS: [Section; 38] = [
     ("[search.sampler]", Listed("SamplerSection", "samplers")),
     ("[search.pruner]", Listed("PrunerSection", "pruners")),
     ("[report]", Of("ReportSpec")),
-    ("report.target", Of("ReachSpec")),
+    ("report.target", Of("MetricTargetSpec")),
     ("[[report.targets]]", Of("TargetSpec")),
     ("[[report.predictions]]", Of("PredictionSpec")),
     ("[[report.tested]]", Of("TestedSpec")),

@@ -41,7 +41,7 @@ impl Schema {
     }
 
     /// The keys at the top level of a manifest that are not tables.
-    pub(in crate::cli) fn top(&self) -> Entry {
+    pub(in crate::cli) fn top_level_keys(&self) -> Entry {
         let mut entry = self.entry("the top level", &self.0);
         let is_value = |setting: &Setting| setting.kind.starts_with("string");
         entry.settings.retain(is_value);
@@ -62,7 +62,7 @@ impl Schema {
     }
 
     /// The forms of a search parameter, by the key that selects each.
-    pub(in crate::cli) fn space(&self) -> Vec<Entry> {
+    pub(in crate::cli) fn parameter_forms(&self) -> Vec<Entry> {
         let space = &self.0["definitions"]["SearchSection"]["properties"]["space"];
         let forms = alternatives(&space["additionalProperties"]).iter();
         let forms = forms.filter_map(|form| Some(self.entry(form["required"][0].as_str()?, form)));
@@ -70,7 +70,7 @@ impl Schema {
     }
 
     /// The description of a type's definition in the schema.
-    pub(in crate::cli) fn about(&self, definition: &str) -> String {
+    pub(in crate::cli) fn description_of(&self, definition: &str) -> String {
         one_line(&self.0["definitions"][definition])
     }
 

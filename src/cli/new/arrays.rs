@@ -6,7 +6,7 @@ use crate::base::text::count;
 use crate::datasets::{ArraysSpec, DatasetSpec, Features, FingerprintCache, Target};
 
 use super::super::Problem;
-use super::super::problem::{mistake, refused};
+use super::super::problem::{mistake, mistake_with_help};
 use super::draft::{Draft, batch_size, filled, quoted};
 use super::images::IMAGE_MODELS;
 use super::place::NewManifest;
@@ -14,7 +14,7 @@ use super::table::ROW_MODELS;
 
 pub(super) fn draft(new_manifest: &NewManifest, path: &Path) -> Result<Draft, Problem> {
     let guess = ArraysSpec::guess(path).ok_or_else(|| {
-        refused(
+        mistake_with_help(
             format!("`{}` has no arrays", path.display()),
             "they are in a `.npz` or `.safetensors` file, or in `x.npy` and `y.npy`",
         )
@@ -104,7 +104,7 @@ fn template(is_image: bool, is_class: bool) -> String {
 
 /// The lines of a dataset section with the locations of the arrays.
 fn files(new_manifest: &NewManifest, spec: &ArraysSpec) -> String {
-    let seen = |path: &Path| quoted(&new_manifest.seen_from_manifest(path));
+    let seen = |path: &Path| quoted(&new_manifest.relative_to_manifest(path));
     if spec.path.is_dir() || spec.path.as_os_str().is_empty() {
         let [x, y] = [&spec.x, &spec.y].map(|name| seen(&spec.path.join(name)));
         return format!("x = {x}\ny = {y}");

@@ -6,7 +6,7 @@ use crate::plan::toml_text;
 use super::place::NewManifest;
 
 /// Largest number of names that are listed in one line.
-pub(super) const NAMED: usize = 12;
+pub(super) const MAX_LISTED: usize = 12;
 /// Column, in characters, at which the comments of the manifest's lines are aligned.
 const COMMENT: usize = 36;
 const BATCH: usize = 32;
@@ -43,7 +43,7 @@ pub(super) fn filled(
     let own = [
         ("name", name.clone()),
         ("file", new_manifest.manifest.to_string_lossy().into_owned()),
-        ("title", toml_inner(&format!("{name}: {about}"))),
+        ("title", toml_escaped(&format!("{name}: {about}"))),
     ];
     let fill = |text: &str| {
         let words = own.iter().chain(more);
@@ -81,9 +81,9 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 pub(super) fn named(names: &[String]) -> String {
-    let shown = names.iter().take(NAMED);
+    let shown = names.iter().take(MAX_LISTED);
     let shown = shown.map(|name| format!("`{}`", one_line(name)));
-    let more = names.len().saturating_sub(NAMED);
+    let more = names.len().saturating_sub(MAX_LISTED);
     let more = (more > 0).then(|| format!("{more} more"));
     shown.chain(more).collect::<Vec<_>>().join(", ")
 }
@@ -98,7 +98,7 @@ pub(super) fn batch_size(train_rows: usize) -> String {
 }
 
 /// Text escaped for a TOML string, without its quotes.
-pub(super) fn toml_inner(text: &str) -> String {
+pub(super) fn toml_escaped(text: &str) -> String {
     let whole = quoted(text);
     let inner = whole.trim_start_matches('"').strip_suffix('"');
     inner.unwrap_or(&whole).to_owned()

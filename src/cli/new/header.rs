@@ -6,7 +6,7 @@ use crate::base::shell::quoted;
 use crate::datasets::HeaderGuess;
 
 use super::super::Problem;
-use super::super::problem::refused;
+use super::super::problem::mistake_with_help;
 use super::draft::named;
 
 /// Largest number of values in a remark.
@@ -37,7 +37,7 @@ pub(super) fn has_names(
         let help = format!(
             "they may be separated by `,`, `;`, `|` or tabs; this puts commas between them: `{commas} > with-commas.csv`"
         );
-        return Err(refused(title, help));
+        return Err(mistake_with_help(title, help));
     }
     if !given.unwrap_or_else(|| guess.has_names() || ascend(&guess.like_data, names)) {
         let told = format!(
@@ -52,7 +52,7 @@ pub(super) fn has_names(
     if let Some((_, name)) = others.find(is_twice) {
         let title = format!("`{shown}` has two columns with the name `{name}`");
         let help = "each needs a name of its own; if the first line is data: `--header false`";
-        return Err(refused(title, help));
+        return Err(mistake_with_help(title, help));
     }
     let told = (given.is_none() && !guess.like_data.is_empty()).then(|| {
         format!(

@@ -5,11 +5,11 @@ use std::path::Path;
 use crate::base::Seed;
 use crate::base::text::count;
 use crate::datasets::{
-    Damaged, DatasetError, DatasetSpec, FingerprintCache, ImageFolderSpec, Size,
+    DamagedImages, DatasetError, DatasetSpec, FingerprintCache, ImageFolderSpec, Size,
 };
 
 use super::super::Problem;
-use super::super::problem::{mistake, refused};
+use super::super::problem::{mistake, mistake_with_help};
 use super::draft::{Draft, batch_size, filled, named, quoted};
 use super::place::NewManifest;
 
@@ -19,27 +19,27 @@ pub(super) const IMAGE_MODELS: &str = include_str!("images-models.toml");
 pub(super) fn draft(new_manifest: &NewManifest, path: &Path) -> Result<Draft, Problem> {
     if !path.is_dir() {
         let title = format!("`{}` is no folder", path.display());
-        return Err(refused(
+        return Err(mistake_with_help(
             title,
             "images stand in a folder for each class: `photos/cat/1.png`",
         ));
     }
-    let spec = |damaged: Damaged| {
+    let spec = |damaged: DamagedImages| {
         DatasetSpec::ImageFolder(ImageFolderSpec {
             size: Size::square(32),
             damaged,
             ..ImageFolderSpec::new(path.to_owned())
         })
     };
-    let checked = spec(Damaged::Error).facts(0.2, &mut FingerprintCache::default());
+    let checked = spec(DamagedImages::Error).facts(0.2, &mut FingerprintCache::default());
     let (damaged, line) = match checked {
         Err(DatasetError::Damaged { .. }) => (
-            Damaged::LeaveOut,
+            DamagedImages::LeaveOut,
             "damaged = \"leave-out\"               # some images cannot be read: `plan` names them",
         ),
         checked => {
             checked.map_err(mistake)?;
-            (Damaged::Error, "")
+            (DamagedImages::Error, "")
         }
     };
     let spec = spec(damaged);
@@ -48,7 +48,7 @@ pub(super) fn draft(new_manifest: &NewManifest, path: &Path) -> Result<Draft, Pr
     let (all, classes) = (count(labels.len(), "image"), count(names.len(), "class"));
     let classes = format!("{all} of {classes}: {}", named(names));
     let about = format!("the images of {}", path.display());
-    let left_out = (damaged == Damaged::LeaveOut)
+    let left_out = (damaged == DamagedImages::LeaveOut)
         .then(|| "images that cannot be read are left out (`damaged`)".to_owned());
     let train = open.splits.train.len();
     Ok(Draft {
@@ -78,7 +78,7 @@ fn images_text(
         ("0.2", why)
     };
     let fillings = [
-        ("path", quoted(&new_manifest.seen_from_manifest(path))),
+        ("path", quoted(&new_manifest.relative_to_manifest(path))),
         ("more", more.to_owned()),
         ("classes", classes.to_owned()),
         ("batch-size", batch_size(train_rows)),

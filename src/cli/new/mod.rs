@@ -20,11 +20,13 @@ use crate::base::shell::{command, quoted};
 use crate::datasets::ArraysSpec;
 use crate::diag::{Failure, Place, Source};
 use crate::manifest::Manifest;
-use crate::plan::{Feasibility, Plan, PlanOptions, manifests_with_name, results_root, wrong_name};
-use crate::results::{create_folder, from_here};
+use crate::plan::{
+    Feasibility, Plan, PlanOptions, experiment_name_error, manifests_with_name, results_root,
+};
+use crate::results::{create_folder, relative_to_current_dir};
 
 use super::fingerprints::Fingerprints;
-use super::problem::{mistake, refused};
+use super::problem::{mistake, mistake_with_help};
 use super::{Outcome, Problem, exit_code};
 use draft::{Draft, filled};
 use place::{NewManifest, tables_in};
@@ -132,7 +134,7 @@ fn form(arguments: &NewArguments) -> Result<Form, Problem> {
     match arguments.from {
         Some(form @ (Form::Csv | Form::Images | Form::Arrays | Form::Text)) => Ok(form),
         None => Ok(meant),
-        Some(_) => Err(refused(
+        Some(_) => Err(mistake_with_help(
             "`--data` goes with `--from csv`, `images`, `arrays` or `text`",
             "without `--from` the data decide; add `[search]` or `[compare]` to that manifest then",
         )),
@@ -150,14 +152,14 @@ fn draft(
             return table::draft(new_manifest, path, &arguments.target, arguments.header);
         }
         _ if !arguments.target.is_empty() || arguments.header.is_some() => {
-            return Err(refused(
+            return Err(mistake_with_help(
                 "`--target` and `--header` are about the columns of a table",
                 "name the table too: `--data table.csv`",
             ));
         }
         (Form::Arrays, Some(path)) => return arrays::draft(new_manifest, path),
         (Form::Arrays, None) => {
-            return Err(refused(
+            return Err(mistake_with_help(
                 "`--from arrays` needs arrays",
                 "name them by `--data x.npy`, a `.npz` or a `.safetensors` file",
             ));
@@ -165,14 +167,14 @@ fn draft(
         (Form::Text, Some(path)) => {
             let seen = (
                 "path",
-                draft::quoted(&new_manifest.seen_from_manifest(path)),
+                draft::quoted(&new_manifest.relative_to_manifest(path)),
             );
             let about = format!("the next character of {}", path.display());
             let text = filled(new_manifest, include_str!("text.toml"), &about, &[seen]);
             return Ok(Draft::plain(text));
         }
         (Form::Text, None) => {
-            return Err(refused(
+            return Err(mistake_with_help(
                 "`--from text` needs a text",
                 "name it by `--data book.txt`",
             ));
@@ -193,17 +195,17 @@ fn draft(
 /// Checks the name by the manifest's rule.
 fn refuse_name(name: &str, manifest: &Path) -> Result<(), Problem> {
     let place = Place::new(0, &(0..name.len()));
-    if let Some(wrong) = wrong_name(name, place) {
+    if let Some(wrong) = experiment_name_error(name, place) {
         let source = Source {
             path: "NAME".to_owned(),
             text: name.to_owned(),
         };
         let failure = Failure::new(vec![wrong], [source].into());
-        return Err(failure.so("nothing was written").into());
+        return Err(failure.with_consequence("nothing was written").into());
     }
     match manifests_with_name(manifest, name).first() {
         None => Ok(()),
-        Some(other) => Err(refused(
+        Some(other) => Err(mistake_with_help(
             format!("`name = \"{name}\"` is taken by `{}`", other.display()),
             "results go to `reports/<name>/`; choose another name",
         )),
@@ -221,7 +223,10 @@ fn refuse_to_overwrite(path: &Path) -> Result<(), Problem> {
         }
         _ => "choose another name, or remove the file".to_owned(),
     };
-    Err(refused(format!("`{shown}` is there already"), help))
+    Err(mistake_with_help(
+        format!("`{shown}` is there already"),
+        help,
+    ))
 }
 
 /// Plans the manifest before it is written, so that nothing is left behind if the data do not fit.
@@ -244,7 +249,7 @@ fn refuse_unless_it_runs(path: &Path, text: &str) -> Result<(), Problem> {
 }
 
 fn plans(path: &Path, text: &str) -> Result<(), Problem> {
-    let unwritten = |failure: Failure| failure.so("nothing was written");
+    let unwritten = |failure: Failure| failure.with_consequence("nothing was written");
     let manifest = Manifest::new(path, text.to_owned(), &[]).map_err(unwritten)?;
     let known = Fingerprints::of_results_root(path);
     let plan = Plan::new(&manifest, &known.inputs(), PlanOptions::default()).map_err(unwritten)?;
@@ -280,7 +285,7 @@ fn tell(files: &[(PathBuf, &String)], draft: &Draft, new_manifest: &NewManifest)
     }
     let file = quoted(&manifest.to_string_lossy());
     let [plan, run] = ["plan", "run"].map(|name| command(&format!("{name} {file}")));
-    let report = from_here(&results_root(manifest).join(name).join("report.html"));
+    let report = relative_to_current_dir(&results_root(manifest).join(name).join("report.html"));
     let report = report.display();
     eprintln!("next     `{plan}` shows the cells");
     eprintln!("         `{run}` trains them and writes {report}");

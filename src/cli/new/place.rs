@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::super::Problem;
-use super::super::problem::refused;
+use super::super::problem::mistake_with_help;
 use crate::plan::absolute;
 
 /// Name and path of a new manifest.
@@ -22,7 +22,10 @@ impl NewManifest {
         let folder = match folder {
             Some(folder) if !folder.is_dir() => {
                 let title = format!("there is no folder `{}`", folder.display());
-                return Err(refused(title, "make it first, or leave `--folder` out"));
+                return Err(mistake_with_help(
+                    title,
+                    "make it first, or leave `--folder` out",
+                ));
             }
             Some(folder) => folder,
             None if usual.is_dir() || is_empty(Path::new(".")) => usual,
@@ -47,13 +50,13 @@ impl NewManifest {
     }
 
     /// `path` (relative to the current folder) relative to the manifest's folder.
-    pub(super) fn seen_from_manifest(&self, path: &Path) -> String {
+    pub(super) fn relative_to_manifest(&self, path: &Path) -> String {
         seen_from(self.manifest.parent().unwrap_or(Path::new("")), path)
     }
 }
 
 /// `path` relative to the current folder.
-pub(super) fn seen_from_here(path: &Path) -> String {
+pub(super) fn relative_to_current_dir(path: &Path) -> String {
     seen_from(Path::new(""), path)
 }
 
@@ -129,7 +132,7 @@ mod tests {
             ("/a/b/x.toml", "/disk/images", "/disk/images"),
         ] {
             assert_eq!(
-                new_manifest(manifest).seen_from_manifest(Path::new(path)),
+                new_manifest(manifest).relative_to_manifest(Path::new(path)),
                 seen,
                 "{manifest}"
             );

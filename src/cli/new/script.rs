@@ -13,13 +13,13 @@ use crate::base::file;
 use crate::base::text::count;
 
 use super::super::Problem;
-use super::super::printed::Printed;
-use super::super::problem::refused;
+use super::super::printed::PrintedMetric;
+use super::super::problem::mistake_with_help;
 use super::draft::{Draft, filled, quoted};
-use super::place::{NewManifest, seen_from_here};
+use super::place::{NewManifest, relative_to_current_dir};
 use arguments::Argument;
-use asked::{helper, regex};
-use parts::{Part, parts};
+use asked::{regex, run_python_helper};
+use parts::{ArgumentEntries, parts};
 
 /// Python program that lists the files that a script imports.
 const IMPORTS: &str = include_str!("script/imports.py");
@@ -29,8 +29,8 @@ struct Script<'a> {
     path: &'a Path,
     /// Arguments with fixed values.
     fixed: Vec<&'a str>,
-    parts: Vec<Part>,
-    metrics: Vec<Printed>,
+    parts: Vec<ArgumentEntries>,
+    metrics: Vec<PrintedMetric>,
     /// Files and patterns of files that decide the result.
     code: Vec<String>,
     is_torch: bool,
@@ -51,7 +51,7 @@ pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Proble
     let fixed: Vec<&str> = words.collect();
     let path = Path::new(script);
     let source = file::read(path).map_err(|error| {
-        refused(
+        mistake_with_help(
             format!("cannot read `{script}`: {error}"),
             "`--script train.py` names a Python script; arguments that never change follow it: `--script 'train.py --data=photos'`",
         )
@@ -68,7 +68,7 @@ pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Proble
         path,
         fixed,
         parts,
-        metrics: Printed::in_source(&source),
+        metrics: PrintedMetric::in_source(&source),
         is_torch: PYTORCH.is_match(&all),
         has_loader: LOADERS.is_match(&all),
     };
@@ -155,12 +155,12 @@ fn refuse_needed(script: &str, open: &[&Argument]) -> Result<(), Problem> {
         "give it with the script: `--script '{script} {}'`",
         given.join(" ")
     );
-    Err(refused(title, help))
+    Err(mistake_with_help(title, help))
 }
 
 /// The script and the files that it imports or reads settings from, relative to its folder.
 fn local_files(script: &Path) -> Vec<PathBuf> {
-    let found = helper(
+    let found = run_python_helper(
         IMPORTS,
         (&script.to_string_lossy(), &[]),
         "@files@",
@@ -183,14 +183,14 @@ const NO_DATA: [&str; 7] = ["py", "yaml", "yml", "toml", "ini", "cfg", "json"];
 /// The entries of `code`: the script first; all modules of a folder as one pattern; files that `fixed` arguments name.
 fn code(script: &Path, files: &[PathBuf], fixed: &[&str]) -> Vec<String> {
     let folder = script.parent().unwrap_or(Path::new(""));
-    let mut code = vec![seen_from_here(script)];
+    let mut code = vec![relative_to_current_dir(script)];
     for file in files {
         let is_module = file.extension().is_some_and(|extension| extension == "py");
         let entry = match file.components().next() {
             Some(Component::Normal(top)) if is_module && file.components().count() > 1 => {
-                format!("{}/**/*.py", seen_from_here(&folder.join(top)))
+                format!("{}/**/*.py", relative_to_current_dir(&folder.join(top)))
             }
-            _ => seen_from_here(&folder.join(file)),
+            _ => relative_to_current_dir(&folder.join(file)),
         };
         if !code.contains(&entry) {
             code.push(entry);
@@ -199,7 +199,7 @@ fn code(script: &Path, files: &[PathBuf], fixed: &[&str]) -> Vec<String> {
     let named = fixed.iter().map(|word| word.rsplit('=').next());
     for path in named.flatten().map(Path::new) {
         let end = path.extension().and_then(|end| end.to_str());
-        let entry = seen_from_here(path);
+        let entry = relative_to_current_dir(path);
         if end.is_some_and(|end| NO_DATA.contains(&end)) && path.is_file() && !code.contains(&entry)
         {
             code.push(entry);
@@ -224,14 +224,14 @@ static LOADERS: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The script's default of a setting, `usual` if it has none; `None` without such an argument.
-fn default_of(parts: &[Part], setting: &str, usual: u64) -> Option<u64> {
+fn default_of(parts: &[ArgumentEntries], setting: &str, usual: u64) -> Option<u64> {
     let mut settings = parts.iter().filter_map(|part| part.setting.as_ref());
     let own = settings.find(|(name, _)| *name == setting);
     own.map(|(_, default)| default.as_u64().unwrap_or(usual))
 }
 
 /// The script's default of the workers and of the batch size.
-fn workers_and_batch(parts: &[Part]) -> [Option<u64>; 2] {
+fn workers_and_batch(parts: &[ArgumentEntries]) -> [Option<u64>; 2] {
     let batch = default_of(parts, "train.batch-size", 32);
     [
         default_of(parts, "loader.workers", 0),
@@ -240,7 +240,7 @@ fn workers_and_batch(parts: &[Part]) -> [Option<u64>; 2] {
 }
 
 /// Axes for the most common bottlenecks of a script: workers and batch size, each with a second value.
-fn matrix(parts: &[Part]) -> String {
+fn matrix(parts: &[ArgumentEntries]) -> String {
     let mut axes = Vec::new();
     let [workers, batch] = workers_and_batch(parts);
     if let Some(workers) = workers {
@@ -260,7 +260,7 @@ fn matrix(parts: &[Part]) -> String {
 }
 
 /// The sections `[train]` and `[loader]` with the script's defaults, for settings that no axis of `[matrix]` varies.
-fn defaults(parts: &[Part]) -> String {
+fn defaults(parts: &[ArgumentEntries]) -> String {
     let [workers, batch] = workers_and_batch(parts);
     let epochs = default_of(parts, "train.epochs", 1).map(|epochs| format!("epochs = {epochs}\n"));
     let batch = batch.map(|batch| format!("batch-size = {batch}\n"));
@@ -276,7 +276,7 @@ fn defaults(parts: &[Part]) -> String {
 
 /// The TOML line with the folder in which the script starts; empty if that is the manifest's folder.
 fn folder(manifest: &NewManifest) -> String {
-    match &*manifest.seen_from_manifest(Path::new("")) {
+    match &*manifest.relative_to_manifest(Path::new("")) {
         "." => String::new(),
         up => format!(
             "folder = {}                       # the script starts in the folder in which `new` was called",
@@ -288,7 +288,7 @@ fn folder(manifest: &NewManifest) -> String {
 /// The command line of the script, as words: the value of `run`.
 fn words_of(script: &Script<'_>) -> Vec<String> {
     let fixed = script.fixed.iter().map(|word| (*word).to_owned());
-    let begin = ["python3".to_owned(), seen_from_here(script.path)];
+    let begin = ["python3".to_owned(), relative_to_current_dir(script.path)];
     let parts = script.parts.iter().map(|part| part.word.clone());
     begin.into_iter().chain(fixed).chain(parts).collect()
 }
@@ -308,8 +308,9 @@ fn text(manifest: &NewManifest, script: &Script<'_>) -> String {
         .iter()
         .filter_map(|part| part.parameter.clone());
     let roles = script.parts.iter().filter_map(|part| part.role.clone());
-    let judged = script.metrics.iter().filter_map(Printed::declared);
-    let scraped = script.metrics.iter().map(Printed::scraped);
+    let metrics = script.metrics.iter();
+    let declared = metrics.clone().filter_map(PrintedMetric::metrics_line);
+    let scraped = metrics.map(PrintedMetric::scrape_line);
     let of_torch = |line: &str| if script.is_torch { line } else { "" }.to_owned();
     let fastest = if script.has_loader {
         "samples_per_s"
@@ -332,7 +333,7 @@ fn text(manifest: &NewManifest, script: &Script<'_>) -> String {
         ),
         ("parameters", lines("parameters", parameters.collect())),
         ("roles", lines("roles", roles.collect())),
-        ("metrics", lines("metrics", judged.collect())),
+        ("metrics", lines("metrics", declared.collect())),
         ("scrape", lines("scrape", scraped.collect())),
         ("matrix", matrix(&script.parts)),
         ("train", defaults(&script.parts)),

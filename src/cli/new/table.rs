@@ -7,10 +7,10 @@ use crate::datasets::{ColumnGuess, CsvGuess, DatasetError, FilePaths};
 use crate::plan::toml_text;
 
 use super::super::Problem;
-use super::super::problem::{mistake, refused};
-use super::draft::{Draft, NAMED, batch_size, filled, named, quoted, toml_inner};
+use super::super::problem::{mistake, mistake_with_help};
+use super::draft::{Draft, MAX_LISTED, batch_size, filled, named, quoted, toml_escaped};
 use super::place::NewManifest;
-use super::table_files::{columns_of, held_out, is_held_out, part, tables};
+use super::table_files::{column_name_set, held_out, is_held_out, split_by_name, tables};
 use super::{example, header};
 
 /// Part of a new manifest: the sections `[models.…]` for rows of numbers.
@@ -29,11 +29,11 @@ pub(super) fn draft(
         None => (true, None),
     };
     // Held-out rows are looked at too, since a value may be missing only in them.
-    let first = first.map(|path| columns_of(path, header));
-    let is_alike = |other: &&PathBuf| first.as_ref() == Some(&columns_of(other, header));
+    let first = first.map(|path| column_name_set(path, header));
+    let is_alike = |other: &&PathBuf| first.as_ref() == Some(&column_name_set(other, header));
     let alike = beside
         .iter()
-        .filter(|other| is_held_out(part(other)) && is_alike(other));
+        .filter(|other| is_held_out(split_by_name(other)) && is_alike(other));
     let read: FilePaths = paths.iter().chain(alike).cloned().collect();
     let mut guess = match CsvGuess::of(&read, header, targets) {
         Err(error) if targets.is_empty() => another_target(&read, header, &error)?,
@@ -76,7 +76,7 @@ fn another_target(
     if why.contains("has no column that tells of") {
         let help =
             "free text, row numbers, copies, and columns with one value or none are no features";
-        return Err(refused(why, help));
+        return Err(mistake_with_help(why, help));
     }
     let names = match paths.iter().next() {
         Some(path) if why.contains("is neither a number nor a class") => {
@@ -110,7 +110,7 @@ fn guesses(guess: &CsvGuess, told: impl Iterator<Item = String>, is_drawn: bool)
     let why_target = why_target.map(|why| format!("`{}` is the target ({why})", guess.targets[0]));
     let mut guesses: Vec<String> = told.chain(why_target).collect();
     guesses.push(format!("{whose} {kind} ({})", guess.why_classes));
-    if guess.is_uneven() {
+    if guess.is_imbalanced() {
         let (rarest, of) = (guess.rarest, count(guess.rows, "row"));
         guesses.push(format!(
             "the rarest class has {rarest} of {of}: balanced accuracy decides; `weights = \"balanced\"` of the loss trains for it"
@@ -123,12 +123,12 @@ fn guesses(guess: &CsvGuess, told: impl Iterator<Item = String>, is_drawn: bool)
         guesses.push(format!("no values, but missing ones: {texts}"));
     }
     guesses.extend([format!("{columns} as features: {}", named(&guess.features))]);
-    let entries = guess.columns.iter().take(NAMED);
+    let entries = guess.columns.iter().take(MAX_LISTED);
     guesses.extend(entries.map(|one| format!("`{}`: {}", one.name, one.why)));
-    let more = guess.columns.len().saturating_sub(NAMED);
+    let more = guess.columns.len().saturating_sub(MAX_LISTED);
     guesses
         .extend((more > 0).then(|| format!("and {}, in the manifest", count(more, "more column"))));
-    let ignored = guess.ignored.iter().take(NAMED);
+    let ignored = guess.ignored.iter().take(MAX_LISTED);
     guesses.extend(ignored.map(|(name, why)| format!("`{name}` is left out ({why})")));
     if let (Some((name, whose)), true) = (&guess.groups, is_drawn) {
         guesses.push(format!(
@@ -144,7 +144,7 @@ fn guesses(guess: &CsvGuess, told: impl Iterator<Item = String>, is_drawn: bool)
 fn written(new_manifest: &NewManifest, paths: &FilePaths) -> String {
     let seen = paths
         .iter()
-        .map(|path| new_manifest.seen_from_manifest(path));
+        .map(|path| new_manifest.relative_to_manifest(path));
     one_or_list(&seen.collect::<Vec<String>>())
 }
 
@@ -184,7 +184,7 @@ fn table_text(
     let fillings = [
         ("path", written(new_manifest, paths)),
         ("target", one_or_list(&guess.targets)),
-        ("target-name", toml_inner(&guess.targets.join("`, `"))),
+        ("target-name", toml_escaped(&guess.targets.join("`, `"))),
         ("why-target", why_target),
         ("classes", guess.classes.to_string()),
         ("what-classes", what_classes.to_owned()),
@@ -225,7 +225,7 @@ fn answer(guess: &CsvGuess) -> (&'static str, String) {
         let why = "what decides: the mean over the labels, each of which counts as much";
         return ("macro_f1", why.to_owned());
     }
-    if guess.is_uneven() {
+    if guess.is_imbalanced() {
         let why = "what decides: always the most frequent class would have a high accuracy";
         return ("balanced_accuracy", why.to_owned());
     }

@@ -18,9 +18,11 @@ pub(super) fn tables(path: &Path) -> (FilePaths, Vec<PathBuf>) {
     } else {
         Vec::new()
     };
-    let train = tables.iter().position(|table| part(table) == Some("train"));
+    let train = tables
+        .iter()
+        .position(|table| split_by_name(table) == Some("train"));
     if let Some(train) = train
-        && tables.iter().any(|table| is_held_out(part(table)))
+        && tables.iter().any(|table| is_held_out(split_by_name(table)))
     {
         let mut tables = tables;
         return (tables.remove(train).into(), tables);
@@ -42,7 +44,7 @@ pub(super) fn is_held_out(part: Option<&str>) -> bool {
 }
 
 /// The split of a file's rows by its name: `train`, `validation` or `test`; `None` for other names.
-pub(super) fn part(path: &Path) -> Option<&'static str> {
+pub(super) fn split_by_name(path: &Path) -> Option<&'static str> {
     let name = file_name(path).to_lowercase();
     match name.split('.').next()? {
         "train" | "training" => Some("train"),
@@ -53,7 +55,7 @@ pub(super) fn part(path: &Path) -> Option<&'static str> {
 }
 
 /// The names of the columns of a file; none if it cannot be read.
-pub(super) fn columns_of(path: &Path, header: bool) -> BTreeSet<String> {
+pub(super) fn column_name_set(path: &Path, header: bool) -> BTreeSet<String> {
     let names = CsvGuess::names(path, header).unwrap_or_default();
     names.into_iter().collect()
 }
@@ -83,7 +85,9 @@ pub(super) fn held_out(
         let names = CsvGuess::names(path, guess.header).map_err(mistake)?;
         let names: BTreeSet<&String> = names.iter().collect();
         let lacking: Vec<&&String> = own.difference(&names).collect();
-        match part(path).filter(|part| is_held_out(Some(part)) && !parts.contains_key(part)) {
+        match split_by_name(path)
+            .filter(|part| is_held_out(Some(part)) && !parts.contains_key(part))
+        {
             Some(part) if names == own => {
                 told.push(format!(
                     "rows of `{name}` are held out: `{part}` in `split`"

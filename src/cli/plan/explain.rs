@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::base::shell;
-use crate::base::text::visible_lines;
+use crate::base::text::escape_control_lines;
 use crate::base::units::human_seconds;
 use crate::cli::run_plan::{self, StoredRuns};
 use crate::cli::{Outcome, Problem, exit_code};
-use crate::compare::leaves;
+use crate::compare::collect_settings;
 use crate::datasets::DatasetSpec;
 use crate::diag::{Failure, did_you_mean};
-use crate::execute::{Basis, Expected};
+use crate::execute::{EstimateBasis, ExpectedRunTime};
 use crate::losses::LossSpec;
 use crate::plan::{Plan, PlannedCell};
 
@@ -25,7 +25,7 @@ pub(super) fn explain(plan: &Plan, key: &str, out: &mut impl Write) -> Outcome {
     let mut text = Vec::new();
     write(plan, key, &mut text)?;
     // Control characters are escaped, since strings of a manifest may contain them.
-    out.write_all(visible_lines(&String::from_utf8_lossy(&text)).as_bytes())?;
+    out.write_all(escape_control_lines(&String::from_utf8_lossy(&text)).as_bytes())?;
     out.flush()?;
     Ok(exit_code::GOOD)
 }
@@ -63,7 +63,7 @@ fn unknown_key(plan: &Plan, key: &str) -> Failure {
     let example = known.first();
     let example = example.map(|first| format!("keys look like `{first}`"));
     let advice = did_you_mean(key, known.iter().map(String::as_str)).or(example);
-    Failure::plain(format!("there is no cell `{key}`"), advice)
+    Failure::without_source(format!("there is no cell `{key}`"), advice)
 }
 
 fn axes(plan: &Plan, out: &mut impl Write) -> io::Result<()> {
@@ -126,9 +126,9 @@ fn runs(plan: &Plan, cell: &PlannedCell, out: &mut impl Write) -> Result<(), Pro
         return Ok(());
     };
     let basis = match expected.basis {
-        Basis::SameCell => "runs of the cell",
-        Basis::SameWork => "runs of the same work at other sizes",
-        Basis::SameKind => "runs of its kind at another size",
+        EstimateBasis::SameCell => "runs of the cell",
+        EstimateBasis::SameWork => "runs of the same work at other sizes",
+        EstimateBasis::SameKind => "runs of its kind at another size",
     };
     let time = human_seconds(expected.seconds);
     writeln!(
@@ -161,12 +161,12 @@ fn resolved(cell: &PlannedCell, out: &mut impl Write) -> io::Result<()> {
 fn lines(out: &mut impl Write, path: &str, section: &impl Serialize) -> io::Result<()> {
     let section = serde_json::to_value(section).unwrap_or_default();
     let mut settings = BTreeMap::new();
-    leaves(path, &section, &mut settings);
+    collect_settings(path, &section, &mut settings);
     let mut settings = settings.iter();
     settings.try_for_each(|(path, value)| writeln!(out, "  {path} = {value}"))
 }
 
-pub(super) fn cell_json(cell: &PlannedCell, expected: Option<Expected>) -> Value {
+pub(super) fn cell_json(cell: &PlannedCell, expected: Option<ExpectedRunTime>) -> Value {
     let (status, reason) = status(&cell.feasibility);
     let parts = cell.hash_parts.iter();
     let parts = parts.map(|(name, digest)| ((*name).to_owned(), json!(**digest)));

@@ -15,10 +15,10 @@ use clap::{Args, ValueEnum};
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
 use crate::plan::{Plan, PlannedCell};
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 use crate::results::{csv_of, json_line};
 
-use super::run_plan::{StoredRuns, plan_of, say_of_data};
+use super::run_plan::{StoredRuns, plan_of, print_data_remarks};
 use super::{Outcome, Problem, exit_code};
 use summary::{Summary, basis_text, chosen, expected};
 
@@ -70,7 +70,7 @@ pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
     let plan = plan_of(&arguments.manifest, &arguments.set, only, None)?;
     let warnings = plan.warnings.render_each(Failure::is_stderr_coloured());
     eprint!("{warnings}");
-    say_of_data(&plan, Detail::Normal);
+    print_data_remarks(&plan, Verbosity::Normal);
     let mut out = BufWriter::new(io::stdout().lock());
     let summary = match (&arguments.explain, arguments.digest, arguments.format) {
         (Some(key), ..) => return explain::explain(&plan, key, &mut out),

@@ -9,7 +9,7 @@ use crate::base::text::count;
 use crate::cli::table::table;
 use crate::plan::search::{ObjectiveDirection, ObjectiveSpec, Parameter, SearchSpec};
 use crate::plan::{Plan, toml_text};
-use crate::progress::counts;
+use crate::progress::nonzero_counts_text;
 
 /// The search of `plan` in a few lines, and its space as a table; empty without a search.
 pub(super) fn text(plan: &Plan) -> String {
@@ -17,7 +17,7 @@ pub(super) fn text(plan: &Plan) -> String {
         return String::new();
     };
     let mut text = String::new();
-    for (name, words) in lines(search, plan.most_trials()) {
+    for (name, words) in lines(search, plan.max_trials_per_study()) {
         let _ = writeln!(text, "{name:<10} {words}");
     }
     text + "\n" + &space(plan, search)
@@ -27,14 +27,16 @@ fn lines(search: &SearchSpec, trials: usize) -> Vec<(&'static str, String)> {
     let objectives: Vec<String> = search.objectives.iter().map(objective).collect();
     let pruner = search.pruner.prunes().then(|| kind(&search.pruner));
     let (jobs, seed) = (search.jobs, search.seed);
-    let lag = search.learns().then(|| format!(", lag {}", search.lag));
+    let lag = search
+        .depends_on_results()
+        .then(|| format!(", lag {}", search.lag));
     let lag = lag.unwrap_or_default();
     let limits = [
         search.max_time_s.map(|seconds| format!("{seconds} s")),
         search.max_cost.map(|cost| format!("a cost of {cost}")),
     ];
     let limits: Vec<String> = limits.into_iter().flatten().collect();
-    let after = counts(&[
+    let after = nonzero_counts_text(&[
         (search.regret, "pruned run to the end"),
         (search.ensemble, "best averaged"),
     ]);

@@ -5,9 +5,9 @@ use std::fmt;
 use crate::base::text::count;
 use crate::compare::{needed_pairs, needed_runs};
 use crate::device::DeviceKind;
-use crate::execute::{Basis, Estimator, Expected};
+use crate::execute::{EstimateBasis, Estimator, ExpectedRunTime};
 use crate::plan::{Feasibility, Plan, PlannedCell, Precision};
-use crate::progress::counts;
+use crate::progress::nonzero_counts_text;
 
 use super::super::doctor::bf16_products;
 
@@ -40,7 +40,7 @@ impl Summary {
 
     fn add_runs(&mut self, cell: &PlannedCell) {
         let measure = &cell.spec.measure;
-        let each = (measure.seeds.len(), measure.repeats, measure.most_repeats());
+        let each = (measure.seeds.len(), measure.repeats, measure.max_repeats());
         self.runnable += 1;
         self.runs += each.0 * each.1;
         self.repeats_more |= each.2 > each.1;
@@ -61,7 +61,11 @@ impl Summary {
     fn first_line(&self, noun: &str) -> String {
         let cells = count(self.cells(), noun);
         let others = [(self.skipped, "skipped"), (self.infeasible, "infeasible")];
-        format!("{cells}: {} can run{}", self.runnable, counts(&others))
+        format!(
+            "{cells}: {} can run{}",
+            self.runnable,
+            nonzero_counts_text(&others)
+        )
     }
 
     /// Further lines below the counts: how bf16 products are computed on the CPU, and whether `run` will generate data.
@@ -77,7 +81,7 @@ impl Summary {
 
     pub(super) fn of_search(&self, plan: &Plan) -> String {
         let (studies, notes) = (self.first_line("study"), self.notes());
-        let trials = count(self.runnable * plan.most_trials(), "trial");
+        let trials = count(self.runnable * plan.max_trials_per_study(), "trial");
         format!("{studies}\n{trials}{notes}")
     }
 
@@ -142,15 +146,17 @@ pub(super) fn chosen(plan: &Plan) -> impl Iterator<Item = PlannedCell> {
 }
 
 /// The expected time of a cell's first run, if it can run.
-pub(super) fn expected(estimator: &Estimator<'_>, cell: &PlannedCell) -> Option<Expected> {
+pub(super) fn expected(estimator: &Estimator<'_>, cell: &PlannedCell) -> Option<ExpectedRunTime> {
     let can_run = cell.feasibility == Feasibility::Runs;
-    can_run.then(|| estimator.run(cell, 0)).flatten()
+    can_run
+        .then(|| estimator.expected_run_time(cell, 0))
+        .flatten()
 }
 
-pub(super) fn basis_text(basis: Basis) -> &'static str {
+pub(super) fn basis_text(basis: EstimateBasis) -> &'static str {
     match basis {
-        Basis::SameCell => "same cell",
-        Basis::SameWork => "same work",
-        Basis::SameKind => "same kind",
+        EstimateBasis::SameCell => "same cell",
+        EstimateBasis::SameWork => "same work",
+        EstimateBasis::SameKind => "same kind",
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use crate::ab::{Ended, RunName, SideMessage};
+use crate::ab::{EndedRun, RunName, SideMessage};
 use crate::event::{Event, Job, RunEvent, RunOutcome};
 use crate::progress::{RunState, stderr_tail, write_line};
 use crate::results::run_sample_ms;
@@ -60,8 +60,8 @@ impl<W: Write> EventSender<W> {
     }
 }
 
-fn ended(job: &Job, outcome: &RunOutcome) -> Ended {
-    Ended {
+fn ended(job: &Job, outcome: &RunOutcome) -> EndedRun {
+    EndedRun {
         name: RunName::of(&job.spec.key, job.id),
         status: outcome.status,
         reason: outcome.reason.clone(),

@@ -12,7 +12,7 @@ use clap::Args;
 
 use crate::ab::{Hello, OfferedRun, RunName, SIDE_PROTOCOL, SideMessage};
 use crate::base::os;
-use crate::build_info::{Arithmetic, code_hash};
+use crate::build_info::{CodeTarget, code_hash};
 use crate::device::DeviceKind;
 use crate::event::{RunEvent, RunId, numeric_class};
 use crate::execute::{self, Decision, Estimator, ResumeOptions};
@@ -21,10 +21,10 @@ use crate::plan::{Feasibility, Plan, PlanInputs, Precision, absolute};
 use crate::results::store::Store;
 use crate::results::{FORMAT_VERSION, Session};
 
-use super::choice::Chosen;
+use super::choice::SelectedPlan;
 use super::fingerprints::Fingerprints;
 use super::problem::mistake;
-use super::run_plan::{conditions, planned, selected};
+use super::run_plan::{conditions, plan_manifest, selected};
 use super::setup::{self, Setup, record_problem};
 use super::{Outcome, Problem, exit_code};
 
@@ -61,9 +61,9 @@ pub(super) fn side(arguments: &SideArguments) -> Outcome {
     let folder = absolute(Path::new("."), &arguments.manifest);
     let folder = folder.parent().unwrap_or(Path::new("/")).to_owned();
     let inputs = || known.inputs().with_programs_in(folder.clone());
-    let plan = || plan(arguments, &inputs()).map(Chosen::of);
-    let Chosen { plan, cells } = plan()?.with_data(plan)?;
-    known.keep();
+    let plan = || plan(arguments, &inputs()).map(SelectedPlan::of);
+    let SelectedPlan { plan, cells } = plan()?.with_data(plan)?;
+    known.write_to_disk();
     let (environment, conditions) = conditions(&arguments.manifest);
     let setup = Setup {
         plan: &plan,
@@ -78,7 +78,7 @@ pub(super) fn side(arguments: &SideArguments) -> Outcome {
 fn plan(arguments: &SideArguments, inputs: &PlanInputs) -> Result<Plan, Problem> {
     let text = fs::read_to_string(&arguments.manifest)?;
     let manifest = Manifest::new(&arguments.located_at, text, &arguments.set)?;
-    let mut plan = planned(&manifest, inputs, arguments.only.as_ref(), None)?;
+    let mut plan = plan_manifest(&manifest, inputs, arguments.only.as_ref(), None)?;
     plan.results_folder = std::path::absolute(&arguments.results)?;
     Ok(plan)
 }
@@ -93,7 +93,7 @@ fn take_turns(
     let session =
         session.ok_or_else(|| mistake(format!("`{id}` names no session that has begun")))?;
     let store = setup::open(setup.plan)?;
-    let previous = setup.previous(&store)?;
+    let previous = setup.read_previous(&store)?;
     let runs = offered(arguments, setup, &store);
     let launcher = setup.launcher(&store)?;
     let mut recorder = setup.recorder(store, previous, session);
@@ -128,12 +128,14 @@ fn offered(arguments: &SideArguments, setup: Setup<'_>, store: &Store) -> Vec<Of
         let kept = stored.filter(|_| matches!(decision, Decision::Keep(_)));
         OfferedRun {
             name: RunName::of(&cell.spec.key, id),
-            estimated_s: estimator.run(cell, id.block).map(|one| one.seconds),
+            estimated_s: estimator
+                .expected_run_time(cell, id.block)
+                .map(|one| one.seconds),
             kept_in: kept.and_then(|run| run.session.as_deref().map(str::to_owned)),
         }
     };
     let selected = selected(setup.plan, cells);
-    let decisions = execute::decide(selected, store, conditions, options, None);
+    let decisions = execute::decide_runs(selected, store, conditions, options, None);
     decisions.into_iter().map(offer).collect()
 }
 
@@ -148,7 +150,7 @@ fn hello(setup: Setup<'_>, runs: Vec<OfferedRun>) -> Hello {
     Hello {
         side: SIDE_PROTOCOL,
         format: FORMAT_VERSION,
-        code_hash: code_hash(Arithmetic::Cpu),
+        code_hash: code_hash(CodeTarget::Cpu),
         numeric_class: numeric_class(DeviceKind::Cpu, Precision::F32),
         environment: setup.environment.clone(),
         runs,

@@ -9,7 +9,7 @@ use std::thread;
 
 use crate::ab::{OfferedRun, RunName, SideRequest};
 use crate::event::{Job, RunId};
-use crate::execute::{Next, Source};
+use crate::execute::{Source, SourceItem};
 use crate::plan::{CellSpec, PlannedCell};
 
 /// A queue of runs that blocks until the parent requests the next run.
@@ -64,12 +64,12 @@ impl Source for RequestedRuns {
         0
     }
 
-    fn next(&mut self) -> Option<Next> {
+    fn next(&mut self) -> Option<SourceItem> {
         loop {
             let name = self.names.recv().ok()?;
             // A run that was not offered is ignored; the parent requests only offered runs.
             if let Some(job) = self.jobs.get(&name) {
-                return Some(Next::Run(job.clone()));
+                return Some(SourceItem::Run(job.clone()));
             }
         }
     }

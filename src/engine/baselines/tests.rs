@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::base::Seed;
 use crate::datasets::DatasetSpec;
-use crate::ops::testing::numbers;
+use crate::ops::testing::parse_numbers;
 
 /// Random numbers from -1 to 1: the upper bits of a linear congruential generator, which is easy to repeat in Python.
 fn drawn(state: &mut u64, count: usize) -> Vec<f64> {
@@ -63,7 +63,7 @@ fn assert_metrics(data: &OpenDataset, names: &str, expected: &str) {
     for ((name, split, metrics), line) in rows.into_iter().zip(expected.lines()) {
         let told = format!("{name} {split} ");
         let values = line.trim_start().strip_prefix(&told).expect(&told);
-        for (metric, expected) in names.split(' ').zip(numbers::<f64>(values)) {
+        for (metric, expected) in names.split(' ').zip(parse_numbers::<f64>(values)) {
             let found = metrics.get(&format!("{split}_{metric}")).copied().flatten();
             let is_near = found.is_some_and(|found| (found - expected).abs() < 1e-4);
             assert!(

@@ -64,7 +64,7 @@ pub trait Dataset: Send + Sync {
     }
 
     /// Whether reading decodes or augments, so that the loader checks for cancellation after every row.
-    fn is_decoded(&self) -> bool {
+    fn decodes_or_augments(&self) -> bool {
         false
     }
 

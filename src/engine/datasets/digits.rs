@@ -56,7 +56,8 @@ impl DigitsSpec {
     ) -> Result<OpenDataset, DatasetError> {
         let validation = validation_rows(SAMPLES - TEST, validation_fraction)?;
         let table = read()?;
-        let splits = Splits::drawn(SAMPLES, &table.targets.labels, [validation, TEST], seed);
+        let splits =
+            Splits::random_stratified(SAMPLES, &table.targets.labels, [validation, TEST], seed);
         Ok(OpenDataset::new(table, splits))
     }
 }
@@ -90,7 +91,7 @@ fn read() -> Result<Table, DatasetError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::known;
+    use super::super::testing::split_sizes;
     use super::*;
 
     // Number of images of each class: from sklearn.datasets import load_digits; numpy.bincount(load_digits().target)
@@ -124,7 +125,7 @@ mod tests {
             assert!((*part as f64 - share).abs() < 1.0, "{part} of {whole}");
         }
         assert_eq!(
-            known(&DigitsSpec {}.facts(0.1).unwrap()),
+            split_sizes(&DigitsSpec {}.facts(0.1).unwrap()),
             open.splits.sizes()
         );
     }

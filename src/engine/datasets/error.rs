@@ -90,7 +90,7 @@ impl DatasetError {
     }
 
     /// This error and `other` as one error; faults of the same file are listed together.
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(crate) fn merge_errors(self, other: Self) -> Self {
         match (self, other) {
             (one, other) if one == other => one,
             (
@@ -103,14 +103,14 @@ impl DatasetError {
             ) if path == same => Self::Damaged {
                 path,
                 what,
-                faults: faults.and(others),
+                faults: faults.append_faults(others),
             },
             (one, other) => Self::Mismatch(format!("{one}; {other}")),
         }
     }
 
     /// All values, or all errors combined into one.
-    pub(crate) fn of_all<T>(
+    pub(crate) fn collect_all<T>(
         found: impl IntoIterator<Item = Result<T, Self>>,
     ) -> Result<Vec<T>, Self> {
         let (mut all, mut error) = (Vec::new(), None::<Self>);
@@ -119,7 +119,7 @@ impl DatasetError {
                 (Ok(one), None) => all.push(one),
                 (Ok(_), before) => error = before,
                 (Err(other), None) => error = Some(other),
-                (Err(other), Some(before)) => error = Some(before.and(other)),
+                (Err(other), Some(before)) => error = Some(before.merge_errors(other)),
             }
         }
         error.map_or(Ok(all), Err)
@@ -130,12 +130,14 @@ impl DatasetError {
         match (one, other) {
             (Ok(one), Ok(other)) => Ok((one, other)),
             (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
-            (Err(one), Err(other)) => Err(one.and(other)),
+            (Err(one), Err(other)) => Err(one.merge_errors(other)),
         }
     }
 
     /// `Ok` without errors, otherwise all errors as one.
-    pub(crate) fn each_of(found: impl Iterator<Item = Result<(), Self>>) -> Result<(), Self> {
+    pub(crate) fn combine_errors(
+        found: impl Iterator<Item = Result<(), Self>>,
+    ) -> Result<(), Self> {
         let mut all: Vec<Self> = found.filter_map(Result::err).collect();
         match all.len() {
             0 => Ok(()),
@@ -145,7 +147,7 @@ impl DatasetError {
     }
 
     /// The mistakes in [`Self::Several`]; for any other error, the error itself as the only one.
-    pub(crate) fn each(&self) -> &[Self] {
+    pub(crate) fn single_errors(&self) -> &[Self] {
         match self {
             Self::Several(all) => all,
             one => std::slice::from_ref(one),
@@ -175,7 +177,7 @@ impl DatasetError {
     }
 
     /// The error without the file name, for a sentence that already names the file.
-    pub(crate) fn within(&self) -> String {
+    pub(crate) fn without_path(&self) -> String {
         match self {
             Self::Damaged { faults, .. } => {
                 faults.to_string().trim_start_matches([' ', ':']).to_owned()

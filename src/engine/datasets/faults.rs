@@ -35,7 +35,7 @@ impl Faults {
     }
 
     /// Appends the faults of `others`.
-    pub(crate) fn and(mut self, others: Self) -> Self {
+    pub(crate) fn append_faults(mut self, others: Self) -> Self {
         self.count += others.count;
         self.shown.extend(others.shown);
         self.shown.truncate(SHOWN);

@@ -120,7 +120,7 @@ impl FingerprintCache {
     }
 
     /// Whether a fact of the file in its current state is cached under `name`.
-    pub(super) fn knows(&self, path: &Path, name: &str) -> bool {
+    pub(super) fn has_cached_fact(&self, path: &Path, name: &str) -> bool {
         let entry = self.files.get(path.to_string_lossy().as_ref());
         let entry = entry.filter(|entry| entry.facts.contains_key(name));
         entry.is_some_and(|entry| State::of(path).is_ok_and(|state| state.is_of(entry)))

@@ -40,7 +40,7 @@ pub use arrays::{ArraysSpec, Layout};
 pub use cifar::{CifarLabels, CifarSpec};
 pub use csv_table::{
     ColumnGuess, ColumnSpec, CsvGuess, CsvSpec, DatePart, Decimal, HeaderGuess, Missing, Separator,
-    TableSplitSpec, Thousands, is_contained_panic,
+    TableSplitSpec, Thousands, is_converting_panic,
 };
 pub use dataset::Dataset;
 pub use detector_events::{DetectorEventsSpec, PHI_COLUMNS};
@@ -50,7 +50,7 @@ pub use faults::Faults;
 pub use fingerprint::FingerprintCache;
 pub use form::{DatasetFacts, Features, ImageSize, NoiseFloor, Target};
 pub(crate) use image_folder::channels_last;
-pub use image_folder::{AugmentSpec, Damaged, GenerateSpec, ImageFolderSpec, Size};
+pub use image_folder::{AugmentSpec, DamagedImages, GenerateSpec, ImageFolderSpec, Size};
 pub use known::TrainingDataInfo;
 pub use mnist::MnistSpec;
 pub use normalisation::{Normalisation, Scale};
@@ -61,7 +61,7 @@ pub use preparation::{ColumnPreparation, Preparation, PreparedColumn};
 pub use regression::{RegressionSpec, RegressionTarget};
 pub use sample::{SampleMut, SamplesMut};
 pub use spec::{DatasetSpec, is_data};
-use split::Part;
+use split::SplitKind;
 pub use split::Splits;
 pub use targets::Targets;
 pub use text::{TextSpec, TokenKind};

@@ -109,7 +109,7 @@ impl FilePaths {
         if self.is_empty() {
             return Err(DatasetError::Mismatch(format!("`{key}` names no file")));
         }
-        let files = DatasetError::of_all(self.iter().map(|path| matching(path)))?;
+        let files = DatasetError::collect_all(self.iter().map(|path| matching(path)))?;
         Ok(files.concat())
     }
 }

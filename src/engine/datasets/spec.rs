@@ -84,7 +84,7 @@ impl DatasetSpec {
     }
 
     /// Like [`Self::path`], but for a list of files the folder that contains all of them; it is passed to programs.
-    pub fn place(&self) -> Option<PathBuf> {
+    pub fn data_location(&self) -> Option<PathBuf> {
         match self {
             Self::Csv(spec) if spec.path.len() > 1 => Some(spec.path.folder()),
             other => other.path().map(Path::to_owned),

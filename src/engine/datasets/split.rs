@@ -18,13 +18,13 @@ pub struct Splits {
 
 /// A split, as given by the files or folders of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum SplitKind {
     Train,
     Validation,
     Test,
 }
 
-impl Part {
+impl SplitKind {
     pub(super) const ALL: [Self; 3] = [Self::Train, Self::Validation, Self::Test];
 }
 
@@ -37,7 +37,7 @@ impl Splits {
     }
 
     /// Splits drawn at random from the run's seed, stratified by class unless `labels` is empty.
-    pub(crate) fn drawn(
+    pub(crate) fn random_stratified(
         rows: usize,
         labels: &[u32],
         [validation, test]: [usize; 2],
@@ -74,13 +74,13 @@ impl Splits {
     }
 
     /// Splits from the split of every row, in row order.
-    pub(super) fn of(parts: impl IntoIterator<Item = Part>) -> Self {
+    pub(super) fn from_row_splits(parts: impl IntoIterator<Item = SplitKind>) -> Self {
         let mut splits = Self::default();
         for (row, part) in (0..).zip(parts) {
             let rows = match part {
-                Part::Train => &mut splits.train,
-                Part::Validation => &mut splits.validation,
-                Part::Test => &mut splits.test,
+                SplitKind::Train => &mut splits.train,
+                SplitKind::Validation => &mut splits.validation,
+                SplitKind::Test => &mut splits.test,
             };
             rows.push(row);
         }
@@ -88,7 +88,7 @@ impl Splits {
     }
 
     /// Moves `count` training rows to the validation split at random, stratified by class unless `labels` is empty.
-    pub(crate) fn validate_on(&mut self, count: usize, labels: &[u32], seed: Seed) {
+    pub(crate) fn move_to_validation(&mut self, count: usize, labels: &[u32], seed: Seed) {
         self.validation = take_stratified(&mut self.train, labels, count, 0, seed);
     }
 

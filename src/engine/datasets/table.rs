@@ -13,7 +13,7 @@ use super::{
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
     pub(crate) form: Features,
-    pub(crate) features: Cells,
+    pub(crate) features: TableFeatures,
     pub(crate) targets: Targets,
     pub(crate) normalisation: Normalisation,
     /// Augmentation of training images; only used for features that are pixels.
@@ -28,7 +28,7 @@ pub(crate) struct Table {
 
 /// The features of all rows, `(rows, form.len())`.
 #[derive(Debug, Clone)]
-pub(crate) enum Cells {
+pub(crate) enum TableFeatures {
     Numbers(Vec<f32>),
     /// Images as bytes (a quarter of the memory of floats), which the table's normalisation scales when they are read.
     Pixels(Vec<u8>),
@@ -37,7 +37,7 @@ pub(crate) enum Cells {
 impl Table {
     /// A table without normalisation.
     pub(crate) fn new(form: Features, features: Vec<f32>, targets: Targets) -> Self {
-        Self::with(form, Cells::Numbers(features), targets)
+        Self::with(form, TableFeatures::Numbers(features), targets)
     }
 
     /// A table of 8-bit images, whose features are `pixel / std - mean / std`.
@@ -49,11 +49,15 @@ impl Table {
     ) -> Self {
         Self {
             normalisation: Normalisation::of_pixels(mean, std),
-            ..Self::with(Features::Image(size), Cells::Pixels(pixels), targets)
+            ..Self::with(
+                Features::Image(size),
+                TableFeatures::Pixels(pixels),
+                targets,
+            )
         }
     }
 
-    fn with(form: Features, features: Cells, targets: Targets) -> Self {
+    fn with(form: Features, features: TableFeatures, targets: Targets) -> Self {
         Self {
             form,
             features,
@@ -75,14 +79,14 @@ impl Table {
     /// The numeric features; empty if the features are pixels.
     pub(crate) fn numbers(&self) -> &[f32] {
         match &self.features {
-            Cells::Numbers(numbers) => numbers,
-            Cells::Pixels(_) => &[],
+            TableFeatures::Numbers(numbers) => numbers,
+            TableFeatures::Pixels(_) => &[],
         }
     }
 
     /// Normalises numeric features by the scale of each column, and stores the scales.
     pub(crate) fn normalise(&mut self, scales: Vec<Scale>) {
-        if let Cells::Numbers(numbers) = &mut self.features {
+        if let TableFeatures::Numbers(numbers) = &mut self.features {
             apply(&scales, numbers);
         }
         self.normalisation.features = scales;
@@ -117,8 +121,8 @@ impl Table {
 impl Dataset for Table {
     fn rows(&self) -> usize {
         let values = match &self.features {
-            Cells::Numbers(numbers) => numbers.len(),
-            Cells::Pixels(pixels) => pixels.len(),
+            TableFeatures::Numbers(numbers) => numbers.len(),
+            TableFeatures::Pixels(pixels) => pixels.len(),
         };
         values / self.form.len().max(1)
     }
@@ -162,8 +166,10 @@ impl Dataset for Table {
         let (row, len) = (row as usize, sample.features.len());
         let own = row * len..(row + 1) * len;
         match &self.features {
-            Cells::Numbers(numbers) => sample.features.copy_from_slice(&numbers[own]),
-            Cells::Pixels(pixels) => self.write_image(&pixels[own], augmentation, sample.features),
+            TableFeatures::Numbers(numbers) => sample.features.copy_from_slice(&numbers[own]),
+            TableFeatures::Pixels(pixels) => {
+                self.write_image(&pixels[own], augmentation, sample.features);
+            }
         }
         self.targets.write(row, &mut sample);
         Ok(())

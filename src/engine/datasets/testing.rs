@@ -42,7 +42,7 @@ pub(super) fn augmented(dataset: &dyn Dataset, row: u32, seed: u64) -> Vec<f32> 
 }
 
 /// The numbers of training, validation and test rows that the planner reports.
-pub(super) fn known(facts: &DatasetFacts) -> [usize; 3] {
+pub(super) fn split_sizes(facts: &DatasetFacts) -> [usize; 3] {
     let DatasetFacts {
         train_samples: train,
         validation_samples: validation,

@@ -218,7 +218,7 @@ impl TextSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{known, read};
+    use super::super::testing::{read, split_sizes};
     use super::*;
     use crate::testing::{assert_ends, assert_says};
 
@@ -258,7 +258,7 @@ mod tests {
                 vocabulary: 5
             }
         );
-        assert_eq!(known(&facts), [3, 1, 1]);
+        assert_eq!(split_sizes(&facts), [3, 1, 1]);
         let open = spec.open().unwrap();
         let splits = &open.splits;
         let rows = [&splits.train[..], &splits.validation, &splits.test].concat();

@@ -41,7 +41,7 @@ impl Failure {
 
     /// Replaces the consequence in the closing line, for example by "no report was written".
     #[must_use]
-    pub fn so(self, consequence: &'static str) -> Self {
+    pub fn with_consequence(self, consequence: &'static str) -> Self {
         Self {
             consequence,
             ..self
@@ -49,7 +49,7 @@ impl Failure {
     }
 
     /// A failure with a single mistake that refers to no source text.
-    pub fn plain(title: impl Into<String>, help: Option<String>) -> Self {
+    pub fn without_source(title: impl Into<String>, help: Option<String>) -> Self {
         Self {
             diagnostics: vec![Diagnostic::error(title).maybe_help(help)],
             sources: Arc::new([]),

@@ -99,7 +99,7 @@ impl Diagnostic {
     /// Adds advice: the one of `names` that is most similar to `word`, if any is, and a list of all `names`, introduced
     /// by the text `what`.
     #[must_use]
-    pub fn among<'a>(
+    pub fn suggest_from<'a>(
         self,
         word: &str,
         what: &str,

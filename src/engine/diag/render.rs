@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::{Diagnostic, Severity, Source};
-use crate::base::text::{visible, visible_lines};
+use crate::base::text::{escape_control, escape_control_lines};
 
 /// Renders one diagnostic, without a final line break.
 pub(super) fn render(diagnostic: &Diagnostic, sources: &[Source], is_coloured: bool) -> String {
@@ -16,17 +16,17 @@ pub(super) fn render(diagnostic: &Diagnostic, sources: &[Source], is_coloured: b
         Severity::Warning => Level::WARNING,
     };
     let texts: Vec<Cow<'_, str>> = sources.iter().map(drawable).collect();
-    let mut group = Group::with_title(level.primary_title(visible_lines(&diagnostic.title)));
+    let mut group = Group::with_title(level.primary_title(escape_control_lines(&diagnostic.title)));
     for (number, source) in sources.iter().enumerate() {
         if let Some(snippet) = snippet(diagnostic, number, &source.path, &texts[number]) {
             group = group.element(snippet);
         }
     }
     for line in &diagnostic.help {
-        group = group.element(Level::HELP.message(visible_lines(line)));
+        group = group.element(Level::HELP.message(escape_control_lines(line)));
     }
     for line in &diagnostic.note {
-        group = group.element(Level::NOTE.message(visible_lines(line)));
+        group = group.element(Level::NOTE.message(escape_control_lines(line)));
     }
     let renderer = if is_coloured {
         Renderer::styled()
@@ -48,7 +48,7 @@ fn snippet<'a>(
         .filter(|label| label.place.source as usize == number)
         .peekable();
     labels.peek()?;
-    let mut snippet = Snippet::source(text).path(visible(path));
+    let mut snippet = Snippet::source(text).path(escape_control(path));
     for label in labels {
         let kind = if label.is_primary {
             AnnotationKind::Primary
@@ -59,7 +59,7 @@ fn snippet<'a>(
         snippet = snippet.annotation(if label.text.is_empty() {
             annotation
         } else {
-            annotation.label(visible_lines(&label.text))
+            annotation.label(escape_control_lines(&label.text))
         });
     }
     Some(snippet)
@@ -109,7 +109,7 @@ mod tests {
         let is_line_end = |letter: char| letter == '\n';
         let mut letters = drawn.chars().filter(|letter| !is_line_end(*letter));
         assert!(
-            letters.all(|letter| visible(&letter.to_string()).len() == letter.len_utf8()),
+            letters.all(|letter| escape_control(&letter.to_string()).len() == letter.len_utf8()),
             "{drawn}"
         );
         assert!(drawn.contains("error: \\u{1b}[31m\\u{9b}2J"), "{drawn}");

@@ -32,7 +32,7 @@ impl EpochRow {
     /// Reduces the rows that a program printed for `epochs` epochs to one row per epoch. The rows are divided evenly
     /// among the epochs, and the last value in an epoch counts. If there are fewer than two rows per epoch, each row is
     /// one epoch, and surplus rows (an evaluation at the end) belong to the last epoch.
-    pub fn of_epochs(rows: &[Self], epochs: usize) -> Vec<Self> {
+    pub fn one_per_epoch(rows: &[Self], epochs: usize) -> Vec<Self> {
         let (count, last) = (rows.len(), epochs.saturating_sub(1));
         let mut kept: Vec<Self> = Vec::new();
         for (place, row) in rows.iter().enumerate() {
@@ -113,7 +113,7 @@ pub struct RunFacts {
     /// deterministic algorithm for them; empty if all results are reproducible.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub nondeterministic: String,
-    /// Work of one training step, a row per layer and operation, and the row [`SAMPLES`]; empty for a command.
+    /// Work of one training step, a row per layer and operation, and the row [`SAMPLES_ROW`]; empty for a command.
     #[serde(default, skip_serializing_if = "has_no_rows")]
     pub work: Shared<Vec<OpWork>>,
     /// Confusion matrix of the samples of the test split; empty if the targets are not classes.
@@ -137,7 +137,7 @@ pub struct Confusion {
 }
 
 /// Name of the row of [`RunFacts::work`] whose number of calls is the number of training samples in the first epoch.
-pub const SAMPLES: &str = "samples";
+pub const SAMPLES_ROW: &str = "samples";
 
 /// Work of one operation of one layer in one training step: counted, not timed, and independent of the number of
 /// threads.
@@ -145,9 +145,9 @@ pub const SAMPLES: &str = "samples";
 pub struct OpWork {
     /// Path of the layer that called the operation; empty if no layer did.
     pub layer: String,
-    /// Name of the operation, or of a phase (for its work outside of all operations), or [`SAMPLES`].
+    /// Name of the operation, or of a phase (for its work outside of all operations), or [`SAMPLES_ROW`].
     pub op: String,
-    /// Number of calls per step; in the row [`SAMPLES`] the number of samples.
+    /// Number of calls per step; in the row [`SAMPLES_ROW`] the number of samples.
     pub calls: u64,
     /// Number of calls of the operation's backward pass.
     pub backward_calls: u64,
@@ -239,7 +239,7 @@ impl<T> From<T> for Shared<T> {
 /// GPU memory of a run; every value is `None` on the CPU, or if it was not reported.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct DeviceMemoryTimes {
+pub struct DeviceMemoryUsage {
     /// Peak memory that the allocator handed out in training, in bytes.
     pub peak_train_bytes: Option<u64>,
     /// Peak memory that the allocator handed out in validation, in bytes.
@@ -321,7 +321,7 @@ pub struct RunTimes {
     pub memory_growth_bytes: Option<i64>,
     /// GPU memory of the run.
     #[serde(default)]
-    pub device_memory: Shared<DeviceMemoryTimes>,
+    pub device_memory: Shared<DeviceMemoryUsage>,
     /// Readings of the GPU's counters in training: clocks, power, energy, temperature.
     #[serde(default)]
     pub gpu: Shared<GpuUsage>,

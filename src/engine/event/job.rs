@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Member;
 use crate::plan::search::{PrunedInfo, TrialInfo};
-use crate::plan::{CellSpec, PlannedCell, Resume};
+use crate::plan::{CellSpec, PlannedCell, ResumeFiles};
 
 /// Identity of a run: a cell by its row in the plan, a seed, a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,7 +27,7 @@ pub struct Job {
     /// Expected seconds; `None` without an estimate.
     pub estimated_s: Option<f64>,
     /// Where the run's training state is stored; `None` if the run stores none.
-    pub resume: Option<Resume>,
+    pub resume: Option<ResumeFiles>,
     /// The trial, if the run belongs to a search (its cell is then not one of the plan's cells); else `None`.
     pub trial: Option<Arc<Trial>>,
 }
@@ -56,7 +56,7 @@ pub struct Pruned {
 
 impl Job {
     /// Whether the worker waits after every epoch for a [`Reply`](super::Reply): continue or stop.
-    pub fn awaits_verdicts(&self) -> bool {
+    pub fn awaits_replies(&self) -> bool {
         self.trial
             .as_ref()
             .is_some_and(|trial| trial.awaits_verdicts)

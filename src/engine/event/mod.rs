@@ -22,8 +22,8 @@ mod sample;
 mod status;
 
 pub use facts::{
-    Confusion, DeviceMemoryTimes, EpochRow, FIRST_STEPS, GpuUsage, LoaderTimes, MemoryParts,
-    Metrics, OpWork, PhaseTimes, RunFacts, RunTimes, SAMPLES, StepRow,
+    Confusion, DeviceMemoryUsage, EpochRow, FIRST_STEPS, GpuUsage, LoaderTimes, MemoryParts,
+    Metrics, OpWork, PhaseTimes, RunFacts, RunTimes, SAMPLES_ROW, StepRow,
 };
 
 pub use job::{Job, Pruned, RunId, Trial};
@@ -39,13 +39,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{CellSpec, Resume};
+use crate::plan::{CellSpec, ResumeFiles};
 
 /// Prefix of the line that a worker's panic hook writes; the rest is `FILE:LINE: MESSAGE`.
-pub const PANIC_MARK: &str = "fieldtrial worker panicked at ";
+pub const PANIC_PREFIX: &str = "fieldtrial worker panicked at ";
 
 /// Message if the operating system refuses to start a thread.
-pub const NO_THREAD: &str =
+pub const THREAD_START_ERROR: &str =
     "the system starts no further thread: see `ulimit -u`, or use fewer `--jobs`";
 
 /// Version of the protocol; both sides must agree.
@@ -173,7 +173,7 @@ pub struct Order<Cell> {
     pub keep_weights_below: u64,
     /// Where the training state is stored, so that an interrupted run can resume; `None` for a run that stores none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resume: Option<Resume>,
+    pub resume: Option<ResumeFiles>,
     /// Folder, log file and cores of a command's run; `None` for built-in models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramFiles>,

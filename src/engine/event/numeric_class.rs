@@ -26,7 +26,7 @@ pub fn numeric_class(device: DeviceKind, precision: Precision) -> String {
 
 /// Numeric class of an open device.
 pub fn numeric_class_of(device: &DeviceFacts, precision: Precision) -> String {
-    let class = device.class();
+    let class = device.numeric_class_name();
     // Without an instruction for bf16, products are computed in `f32`, with another order of summation.
     let in_bf16 = precision == Precision::Bf16 && device.kind == "cpu";
     let products = match bf16_products().filter(|_| in_bf16) {

@@ -3,7 +3,7 @@
 use super::Init;
 use crate::device::Backend;
 use crate::ops::{
-    self, Conv2dOptions, Convolution, Kernels, Layout, Module, Parameter, Pass, Path, Result, Var,
+    self, Conv2dOptions, ConvAlgorithm, Kernels, Layout, Module, Parameter, Pass, Path, Result, Var,
 };
 
 /// A convolution with a square kernel and a bias, on images `(B, H, W, C)`.
@@ -15,7 +15,7 @@ pub struct Conv2d<D: Backend> {
     weight: Parameter<D>,
     bias: Parameter<D>,
     options: Conv2dOptions,
-    algorithm: Convolution,
+    algorithm: ConvAlgorithm,
 }
 
 impl<D: Kernels> Conv2d<D> {
@@ -55,7 +55,7 @@ impl<D: Kernels> Conv2d<D> {
     pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         let bias = self.bias.var();
         let weight = self.weight.var();
-        ops::conv2d_by(self.algorithm, pass, x, &weight, Some(&bias), self.options)
+        ops::conv2d_with_algorithm(self.algorithm, pass, x, &weight, Some(&bias), self.options)
     }
 }
 

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use crate::device::Backend;
-use crate::ops::{Convolution, Layout, Parameter, Result, Shape};
+use crate::ops::{ConvAlgorithm, Layout, Parameter, Result, Shape};
 
 /// Creates the parameters of a model: contains the device, the random stream of initial values, and the algorithm of
 /// convolutions.
@@ -16,13 +16,13 @@ use crate::ops::{Convolution, Layout, Parameter, Result, Shape};
 pub struct Init<'a, D: Backend> {
     device: &'a D,
     rng: ChaCha8Rng,
-    convolution: Convolution,
+    convolution: ConvAlgorithm,
 }
 
 impl<'a, D: Backend> Init<'a, D> {
     /// Creates parameters on `device`, with initial values drawn from `rng`.
     pub fn new(device: &'a D, rng: ChaCha8Rng) -> Self {
-        let convolution = Convolution::Auto;
+        let convolution = ConvAlgorithm::Auto;
         Self {
             device,
             rng,
@@ -30,9 +30,9 @@ impl<'a, D: Backend> Init<'a, D> {
         }
     }
 
-    /// Sets the algorithm that the model's convolutions use; the default is [`Convolution::Auto`].
+    /// Sets the algorithm that the model's convolutions use; the default is [`ConvAlgorithm::Auto`].
     #[must_use]
-    pub fn convolving_by(self, convolution: Convolution) -> Self {
+    pub fn with_convolution(self, convolution: ConvAlgorithm) -> Self {
         Self {
             convolution,
             ..self
@@ -45,7 +45,7 @@ impl<'a, D: Backend> Init<'a, D> {
     }
 
     /// The algorithm that the model's convolutions use.
-    pub fn convolution(&self) -> Convolution {
+    pub fn convolution(&self) -> ConvAlgorithm {
         self.convolution
     }
 

@@ -33,19 +33,19 @@ pub fn matcher(patterns: &[String]) -> impl Fn(&str) -> bool + use<> {
 /// The run reports it if the planner does not know the model's names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Unmatched(String);
+pub struct UnmatchedPatterns(String);
 
 /// Checks that every pattern of the key `train.KEY` matches one of the `names` of the model's parameters, or one of the
 /// `others`, such as names in a file.
 ///
 /// # Errors
 /// All patterns that match nothing.
-pub fn check(
+pub fn check_patterns(
     key: &str,
     patterns: &[String],
     names: &[String],
     others: &[String],
-) -> Result<(), Unmatched> {
+) -> Result<(), UnmatchedPatterns> {
     let is_matched = |pattern: &String| {
         let matches = matcher(from_ref(pattern));
         names.iter().chain(others).any(|name| matches(name))
@@ -60,7 +60,7 @@ pub fn check(
     if told.is_empty() {
         Ok(())
     } else {
-        Err(Unmatched(told.join("\n")))
+        Err(UnmatchedPatterns(told.join("\n")))
     }
 }
 
@@ -71,13 +71,13 @@ pub fn check(
 pub fn freeze<D: Backend>(
     module: &mut dyn Module<D>,
     patterns: &[String],
-) -> Result<(), Unmatched> {
+) -> Result<(), UnmatchedPatterns> {
     let mut names = Vec::new();
     module.visit(&Path::root(), &mut |name, _| names.push(name.to_owned()));
-    check("freeze", patterns, &names, &[])?;
+    check_patterns("freeze", patterns, &names, &[])?;
     let is_frozen = matcher(patterns);
     if names.iter().all(|name| is_frozen(name)) {
-        return Err(Unmatched(ALL_FROZEN.to_owned()));
+        return Err(UnmatchedPatterns(ALL_FROZEN.to_owned()));
     }
     module.visit(&Path::root(), &mut |name, parameter| {
         if is_frozen(name) {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::queue::Pool;
 use super::times::{Clock, LoaderTimes, MadeBatch};
-use super::work::{Plan, Work};
+use super::work::{BatchMaker, Plan};
 use super::{Batch, LoaderOptions};
 use crate::datasets::{Dataset, DatasetError};
 
@@ -86,7 +86,7 @@ impl Drop for Epoch<'_> {
 
 /// Makes the batches of a split, epoch by epoch.
 pub struct Loader {
-    work: Arc<Work>,
+    work: Arc<BatchMaker>,
     pool: Mutex<Option<Pool>>,
     clock: Arc<Clock>,
 }
@@ -119,7 +119,7 @@ impl Loader {
             dataset.keep_decoded_in_file()?;
         }
         Ok(Self {
-            work: Arc::new(Work::new(dataset, rows, options)),
+            work: Arc::new(BatchMaker::new(dataset, rows, options)),
             pool: Mutex::new(None),
             clock: Arc::default(),
         })

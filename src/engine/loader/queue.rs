@@ -15,7 +15,7 @@ use std::thread::{Builder, JoinHandle};
 
 use super::Batch;
 use super::times::Clock;
-use super::work::{Plan, Work};
+use super::work::{BatchMaker, Plan};
 use crate::datasets::DatasetError;
 
 type Made = Result<Batch, DatasetError>;
@@ -56,7 +56,7 @@ struct Job {
 }
 
 impl Pool {
-    pub(super) fn start(workers: usize, work: &Arc<Work>, clock: &Arc<Clock>) -> Self {
+    pub(super) fn start(workers: usize, work: &Arc<BatchMaker>, clock: &Arc<Clock>) -> Self {
         let queue = Arc::new(Queue {
             state: Mutex::default(),
             claimable: Condvar::new(),
@@ -131,7 +131,7 @@ impl Queue {
         self.claimable.notify_all();
     }
 
-    fn serve(&self, worker: usize, work: &Work, clock: &Clock) {
+    fn serve(&self, worker: usize, work: &BatchMaker, clock: &Clock) {
         while let Some(job) = self.claim() {
             let is_abandoned = || self.current.load(Ordering::Relaxed) != job.number;
             let make = || {

@@ -52,7 +52,7 @@ impl Dataset for Fake {
         &FLIP
     }
 
-    fn is_decoded(&self) -> bool {
+    fn decodes_or_augments(&self) -> bool {
         true
     }
 

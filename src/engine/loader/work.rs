@@ -1,4 +1,4 @@
-//! [`Work`]: makes batches, in any thread.
+//! [`BatchMaker`]: makes batches, in any thread.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::base::Purpose;
 use crate::datasets::{Dataset, DatasetError, SamplesMut};
 
 /// Dataset, rows and options, which all epochs of a loader share.
-pub(super) struct Work {
+pub(super) struct BatchMaker {
     pub(super) dataset: Arc<dyn Dataset>,
     pub(super) options: LoaderOptions,
     rows: Vec<u32>,
@@ -22,7 +22,7 @@ pub(super) struct Plan {
     pub(super) batches: usize,
 }
 
-impl Work {
+impl BatchMaker {
     pub(super) fn new(dataset: Arc<dyn Dataset>, rows: Vec<u32>, options: LoaderOptions) -> Self {
         Self {
             dataset,
@@ -71,7 +71,7 @@ impl Work {
         let end = plan.order.len().min(start + self.options.batch_size);
         let mut batch = self.buffer(&plan.order[start..end]);
         let is_augmented = self.options.augment && !self.dataset.augment().is_identity();
-        let result = if is_augmented || self.dataset.is_decoded() {
+        let result = if is_augmented || self.dataset.decodes_or_augments() {
             self.read_each(plan.epoch, start, is_augmented, &mut batch, is_abandoned)?
         } else {
             let (rows, samples) = parts(&mut batch);

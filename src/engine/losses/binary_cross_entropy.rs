@@ -19,7 +19,7 @@ pub struct BinaryCrossEntropySpec {
 
 impl BinaryCrossEntropySpec {
     /// Why the loss does not fit data with `labels` labels; `None` if it does.
-    pub fn misfit(&self, labels: usize) -> Option<String> {
+    pub fn incompatibility(&self, labels: usize) -> Option<String> {
         let count = self.pos_weight.len();
         if ![0, labels].contains(&count) {
             return Some(format!(
@@ -38,13 +38,13 @@ mod tests {
     #[test]
     fn weights_have_one_number_for_each_label() {
         let read = |text| toml::from_str::<BinaryCrossEntropySpec>(text).unwrap();
-        assert_eq!(read("").misfit(3), None);
+        assert_eq!(read("").incompatibility(3), None);
         assert_eq!(serde_json::to_string(&read("")).unwrap(), "{}");
         let spec = read("pos-weight = [1, 2.5]");
-        assert_eq!(spec.misfit(2), None);
-        let text = spec.misfit(3).unwrap();
+        assert_eq!(spec.incompatibility(2), None);
+        let text = spec.incompatibility(3).unwrap();
         assert!(text.contains("3 labels, `pos-weight` of `binary-cross-entropy` has 2 numbers"));
-        let text = read("pos-weight = [1, 0]").misfit(2).unwrap();
+        let text = read("pos-weight = [1, 0]").incompatibility(2).unwrap();
         assert!(text.starts_with("`pos-weight` must be"), "{text}");
     }
 }

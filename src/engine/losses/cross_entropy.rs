@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::in_f32;
 use crate::manifest::is_default;
 
-/// Mean cross-entropy of predicted classes: [`crate::ops::cross_entropy_by()`].
+/// Mean cross-entropy of predicted classes: [`crate::ops::cross_entropy_with_targets()`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct CrossEntropySpec {
@@ -46,7 +46,7 @@ impl CrossEntropySpec {
     }
 
     /// Why the loss does not fit data of `classes` classes; `None` if it does.
-    pub fn misfit(&self, classes: usize) -> Option<String> {
+    pub fn incompatibility(&self, classes: usize) -> Option<String> {
         let Some(ClassWeights::Given(weights)) = &self.weights else {
             return None;
         };
@@ -200,14 +200,19 @@ mod tests {
     #[test]
     fn weights_have_one_number_for_each_class() {
         let spec = read(r#"{"weights":[1,2]}"#).unwrap();
-        assert_eq!(spec.misfit(2), None);
-        let text = spec.misfit(3).unwrap();
+        assert_eq!(spec.incompatibility(2), None);
+        let text = spec.incompatibility(3).unwrap();
         assert_says(
             &text,
             "3 classes, `weights` of `cross-entropy` has 2 numbers",
         );
         let tiny = read(r#"{"weights":[1,1e-300]}"#).unwrap();
-        assert!(tiny.misfit(2).unwrap().starts_with("`weights`"));
-        assert_eq!(read(r#"{"weights":"balanced"}"#).unwrap().misfit(3), None);
+        assert!(tiny.incompatibility(2).unwrap().starts_with("`weights`"));
+        assert_eq!(
+            read(r#"{"weights":"balanced"}"#)
+                .unwrap()
+                .incompatibility(3),
+            None
+        );
     }
 }

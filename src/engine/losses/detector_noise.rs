@@ -77,7 +77,8 @@ impl DetectorNoiseSpec {
         };
         let weight = self.physics_weight as f32;
         let (noised, clean) = (signals.noised, signals.clean);
-        let physics = ops::physics(pass, estimate, noised, clean, signals.alpha_bars, weight)?;
+        let physics =
+            ops::physics_terms(pass, estimate, noised, clean, signals.alpha_bars, weight)?;
         ops::add(pass, &error, &physics)
     }
 }

@@ -23,7 +23,7 @@ impl Default for HuberSpec {
 
 impl HuberSpec {
     /// Why the loss cannot be computed; `None` if it can.
-    pub fn misfit(&self) -> Option<String> {
+    pub fn incompatibility(&self) -> Option<String> {
         in_f32("delta", self.delta)
     }
 }

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::{KernelMmdSpec, KernelScoringSpec, LossSpec, SignatureSpec};
 use crate::ops::{
-    KernelOptions, KernelStatistic, Kernels, Pass, PathBatch, RbfStatistic, Result,
-    SignatureKernelLoss, SignatureLoss, Var, kernel_loss, signature_loss,
+    KernelStatistic, Kernels, Pass, PathBatch, RbfStatistic, Result, SignatureKernelLoss,
+    SignatureKernelOptions, SignatureLoss, Var, loss_of_signature_kernels, signature_loss,
 };
 
 /// A loss on paths, with all terms that depend only on the real paths precomputed.
@@ -27,7 +27,7 @@ impl PathLoss {
     pub fn loss<D: Kernels>(&self, pass: &mut Pass<D>, output: &Var<D>) -> Result<Var<D>> {
         match self {
             Self::Signature(loss) => signature_loss(pass, output, loss),
-            Self::Kernel(loss) => kernel_loss(pass, output, loss),
+            Self::Kernel(loss) => loss_of_signature_kernels(pass, output, loss),
         }
     }
 }
@@ -75,7 +75,7 @@ impl LossSpec {
             }) => (KernelStatistic::Mmd, sigma, order, cut, paths),
             _ => return None,
         };
-        let options = KernelOptions {
+        let options = SignatureKernelOptions {
             sigma,
             order,
             points: cut.unwrap_or(usize::MAX),

@@ -10,7 +10,7 @@ use super::node::{Key, Node, Value};
 
 /// An error that serde reported about a value, without its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Complaint {
+pub enum DeserializeError {
     /// A key that the section does not have.
     UnknownKey {
         /// Name of the key.
@@ -48,15 +48,15 @@ pub enum Complaint {
     Other(String),
 }
 
-impl Display for Complaint {
+impl Display for DeserializeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{self:?}")
     }
 }
 
-impl std::error::Error for Complaint {}
+impl std::error::Error for DeserializeError {}
 
-impl de::Error for Complaint {
+impl de::Error for DeserializeError {
     fn custom<T: Display>(message: T) -> Self {
         Self::Other(message.to_string())
     }
@@ -99,9 +99,9 @@ impl de::Error for Complaint {
 }
 
 impl<'de> Deserializer<'de> for &'de Node {
-    type Error = Complaint;
+    type Error = DeserializeError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
         match &self.value {
             Value::String(text) | Value::Datetime(text) => visitor.visit_borrowed_str(text),
             Value::Integer(number) => visitor.visit_i64(*number),
@@ -120,7 +120,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
         visitor.visit_some(self)
     }
 
@@ -128,7 +128,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Complaint> {
+    ) -> Result<V::Value, DeserializeError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -137,10 +137,10 @@ impl<'de> Deserializer<'de> for &'de Node {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Complaint> {
+    ) -> Result<V::Value, DeserializeError> {
         match &self.value {
             Value::String(word) => visitor.visit_enum(word.as_str().into_deserializer()),
-            _ => Err(Complaint::WrongType {
+            _ => Err(DeserializeError::WrongType {
                 found: self.kind().to_owned(),
                 expected: "a string".to_owned(),
             }),
@@ -153,7 +153,7 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 }
 
-impl<'de> IntoDeserializer<'de, Complaint> for &'de Node {
+impl<'de> IntoDeserializer<'de, DeserializeError> for &'de Node {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -161,8 +161,8 @@ impl<'de> IntoDeserializer<'de, Complaint> for &'de Node {
     }
 }
 
-impl<'de> IntoDeserializer<'de, Complaint> for &'de Key {
-    type Deserializer = de::value::BorrowedStrDeserializer<'de, Complaint>;
+impl<'de> IntoDeserializer<'de, DeserializeError> for &'de Key {
+    type Deserializer = de::value::BorrowedStrDeserializer<'de, DeserializeError>;
 
     fn into_deserializer(self) -> Self::Deserializer {
         de::value::BorrowedStrDeserializer::new(&self.name)

@@ -2,7 +2,7 @@
 
 use crate::diag::Diagnostic;
 
-use super::deserialize::Complaint;
+use super::deserialize::DeserializeError;
 use super::locate::Mistake;
 
 /// Types as serde names them in errors, and their names in messages for users, which contain no names of Rust types.
@@ -40,45 +40,47 @@ pub fn explain(mistake: &Mistake, section: &str, also: &[&str]) -> Diagnostic {
     let path: Vec<&str> = [section].into_iter().chain(path).collect();
     let path = path.join(".");
     match &mistake.complaint {
-        Complaint::UnknownKey { name, accepted } => {
+        DeserializeError::UnknownKey { name, accepted } => {
             let also = also.iter().filter(|_| mistake.path.is_empty());
             let accepted: Vec<&str> = also.chain(accepted).copied().collect();
             unknown_key(mistake, name, &path, &accepted)
         }
-        Complaint::UnknownWord { word, accepted }
+        DeserializeError::UnknownWord { word, accepted }
             if mistake.path.last().is_some_and(|key| key == "kind") =>
         {
             let of = path.strip_suffix(".kind").unwrap_or(&path);
             Diagnostic::error(format!("unknown kind `{word}` in `[{of}]`"))
                 .at(mistake.place, "no kind of this name")
-                .among(word, "the kinds are", accepted.iter().copied())
+                .suggest_from(word, "the kinds are", accepted.iter().copied())
         }
-        Complaint::UnknownWord { word, accepted } => {
+        DeserializeError::UnknownWord { word, accepted } => {
             Diagnostic::error(format!("`{path}` cannot be `{word}`"))
                 .at(mistake.place, "not one of the accepted words")
-                .among(
+                .suggest_from(
                     word,
                     &format!("`{path}` is one of"),
                     accepted.iter().copied(),
                 )
         }
-        Complaint::Missing { name } => Diagnostic::error(format!("`[{path}]` needs `{name}`"))
-            .at(mistake.place, format!("`{name}` is missing here")),
-        Complaint::WrongType { found, expected } => {
+        DeserializeError::Missing { name } => {
+            Diagnostic::error(format!("`[{path}]` needs `{name}`"))
+                .at(mistake.place, format!("`{name}` is missing here"))
+        }
+        DeserializeError::WrongType { found, expected } => {
             let right = right_form(&path, translate(expected), found);
             let (expected, found) = (translate(expected), found_text(found));
             Diagnostic::error(format!("`{path}`: expected {expected}, found {found}"))
                 .at(mistake.place, format!("expected {expected}"))
                 .maybe_help(right)
         }
-        Complaint::WrongLength { found, expected } => {
+        DeserializeError::WrongLength { found, expected } => {
             // `expected` is, for example, "an array of length 2" or "2 elements in sequence".
             let is_number = |word: &&str| word.parse::<usize>().is_ok();
             let wanted = expected.split(' ').find(is_number).unwrap_or_default();
             Diagnostic::error(format!("`{path}`: expected {wanted} values, found {found}"))
                 .at(mistake.place, format!("expected a list of {wanted}"))
         }
-        Complaint::Other(message) => {
+        DeserializeError::Other(message) => {
             Diagnostic::error(format!("`{path}`: {message}")).at(mistake.place, "")
         }
     }
@@ -112,7 +114,7 @@ fn unknown_key(mistake: &Mistake, name: &str, path: &str, accepted: &[&str]) -> 
     if accepted.is_empty() {
         return diagnostic.help(format!("`[{path}]` has no settings of its own"));
     }
-    diagnostic.among(
+    diagnostic.suggest_from(
         name,
         &format!("`[{path}]` accepts"),
         accepted.iter().copied(),

@@ -8,14 +8,14 @@ use serde::de::DeserializeOwned;
 
 use crate::diag::Place;
 
-use super::deserialize::Complaint;
+use super::deserialize::DeserializeError;
 use super::node::{Node, Table, Value};
 
 /// An error of serde in a section, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
     /// Kind of error, with the names, types or lengths found and accepted.
-    pub complaint: Complaint,
+    pub complaint: DeserializeError,
     /// Position of the mistake: the value, an unknown key, or the header of a table that lacks a key.
     pub place: Place,
     /// Keys from the section down to the value (without the unknown or missing key itself).
@@ -30,7 +30,7 @@ const MOST: usize = 1000;
 /// # Errors
 /// The mistakes in the section, at most a thousand and up to the first missing key: after each, the wrong entry is left
 /// out and the rest is read again.
-pub fn typed<T: DeserializeOwned>(section: &Node) -> Result<T, Vec<Mistake>> {
+pub fn deserialize_section<T: DeserializeOwned>(section: &Node) -> Result<T, Vec<Mistake>> {
     let first = match T::deserialize(section) {
         Ok(value) => return Ok(value),
         Err(complaint) => complaint,
@@ -40,7 +40,7 @@ pub fn typed<T: DeserializeOwned>(section: &Node) -> Result<T, Vec<Mistake>> {
     let mut next = Some(first);
     while let Some(complaint) = next.take() {
         let found = locate::<T>(&rest, complaint);
-        let is_last = matches!(found.mistake.complaint, Complaint::Missing { .. });
+        let is_last = matches!(found.mistake.complaint, DeserializeError::Missing { .. });
         mistakes.push(found.mistake);
         if is_last || mistakes.len() == MOST || !remove(&mut rest, &found.entry) {
             break;
@@ -49,7 +49,7 @@ pub fn typed<T: DeserializeOwned>(section: &Node) -> Result<T, Vec<Mistake>> {
     }
     // A required key that was left out because its value is wrong is not missing.
     let is_real = |mistake: &Mistake| match mistake.complaint {
-        Complaint::Missing { name } => !has(section, &mistake.path, name),
+        DeserializeError::Missing { name } => !has(section, &mistake.path, name),
         _ => true,
     };
     mistakes.retain(is_real);
@@ -62,7 +62,7 @@ struct Found {
     entry: Vec<String>,
 }
 
-fn locate<T: DeserializeOwned>(root: &Node, complaint: Complaint) -> Found {
+fn locate<T: DeserializeOwned>(root: &Node, complaint: DeserializeError) -> Found {
     let mut probe = root.clone();
     let mut path: Vec<Step> = Vec::new();
     while let Some(step) = narrow::<T>(&mut probe, &path, &complaint) {
@@ -74,7 +74,7 @@ fn locate<T: DeserializeOwned>(root: &Node, complaint: Complaint) -> Found {
     };
     let entry: Vec<String> = path.iter().map_while(key).collect();
     let (place, key) = at(root, &path).unwrap_or((root.place, None));
-    let is_unknown_key = matches!(complaint, Complaint::UnknownKey { .. });
+    let is_unknown_key = matches!(complaint, DeserializeError::UnknownKey { .. });
     let mut names = entry.clone();
     if is_unknown_key {
         names.pop();
@@ -100,12 +100,14 @@ enum Step {
 fn narrow<T: DeserializeOwned>(
     probe: &mut Node,
     path: &[Step],
-    complaint: &Complaint,
+    complaint: &DeserializeError,
 ) -> Option<Step> {
     let whole = descend(probe, path)?.clone();
     let length = match &whole.value {
         Value::Table(table) => table.entries.len(),
-        Value::Array(_) if matches!(complaint, Complaint::WrongLength { .. }) => return None,
+        Value::Array(_) if matches!(complaint, DeserializeError::WrongLength { .. }) => {
+            return None;
+        }
         Value::Array(nodes) => nodes.len(),
         _ => return None,
     };
@@ -115,7 +117,7 @@ fn narrow<T: DeserializeOwned>(
             continue;
         }
         // If a required key of the table itself is missing, the table is the faulty value.
-        let is_own = matches!(complaint, Complaint::Missing { .. }) && is_leaf(&whole, kept);
+        let is_own = matches!(complaint, DeserializeError::Missing { .. }) && is_leaf(&whole, kept);
         return match &whole.value {
             _ if kept == 0 || is_own => {
                 *descend(probe, path)? = whole;

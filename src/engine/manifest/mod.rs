@@ -1,8 +1,8 @@
 //! Parses a manifest into a tree of values with their places.
 //!
-//! Owns [`Manifest`] (the tree with its texts), [`typed`] (deserializes a section and finds the position of every
-//! mistake) and [`explain`] (a mistake as a message for users). It handles TOML and the overrides of the command line;
-//! the meaning of sections is defined in [`crate::plan`].
+//! Owns [`Manifest`] (the tree with its texts), [`deserialize_section`] (deserializes a section and finds the position
+//! of every mistake) and [`explain`] (a mistake as a message for users). It handles TOML and the overrides of the
+//! command line; the meaning of sections is defined in [`crate::plan`].
 
 mod deserialize;
 mod error;
@@ -12,9 +12,9 @@ mod overrides;
 mod parse;
 mod toml_text;
 
-pub use deserialize::Complaint;
+pub use deserialize::DeserializeError;
 pub use error::explain;
-pub use locate::{Mistake, typed};
+pub use locate::{Mistake, deserialize_section};
 pub use node::{Key, Node, Table, Value};
 pub use toml_text::{path_names, path_part, toml_key, toml_text};
 
@@ -60,9 +60,9 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Manifest, Failure> {
         let data = shell::quoted(&path.to_string_lossy());
         let new = shell::command(&format!("new NAME --data {data}"));
         let help = format!("`{new}` writes a manifest that trains on it");
-        return Err(Failure::plain(title, Some(help)));
+        return Err(Failure::without_source(title, Some(help)));
     }
-    let bytes = read(path).map_err(|(title, help)| Failure::plain(title, Some(help)))?;
+    let bytes = read(path).map_err(|(title, help)| Failure::without_source(title, Some(help)))?;
     let text = String::from_utf8(bytes).map_err(|error| not_utf_8(path, &error))?;
     Manifest::new(path, text, sets)
 }

@@ -223,9 +223,9 @@ impl Table {
     }
 
     /// The value at a dotted path, whose names contain no dots; `None` if there is no such value.
-    pub fn below(&self, path: &str) -> Option<&Node> {
+    pub fn at_path(&self, path: &str) -> Option<&Node> {
         match path.split_once('.') {
-            Some((first, rest)) => self.table(first)?.below(rest),
+            Some((first, rest)) => self.table(first)?.at_path(rest),
             None => self.get(path),
         }
     }

@@ -147,7 +147,7 @@ impl<S: Subject> Bench<S> {
             Var::constant(&self.device, self.targets.clone(), shape(ROWS, S::OUTPUT)).unwrap();
         let loss = mse(&mut pass, &output, &targets).unwrap();
         let mut grads = pass.backward(&loss, 1.0).unwrap();
-        state.begin(&self.device, &mut self.model).unwrap();
+        state.init_zeros(&self.device, &mut self.model).unwrap();
         let adam = AdamStep::new(1e-2, (0.9, 0.99), 1e-8, 0.0, number);
         let (model, adam) = (&mut self.model, (adam, 0.0));
         let done = self

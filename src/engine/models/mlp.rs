@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use crate::layers::checkpoint;
     use crate::models::testing::{init, loss_and_gradients, norm};
-    use crate::ops::testing::numbers;
+    use crate::ops::testing::parse_numbers;
     use crate::ops::{count_parameters, testing};
     use crate::testing::spec;
 
@@ -288,7 +288,7 @@ mod tests {
                 "-1.1660243 -3.9349992 8.137519 3.871885 0.08790086 -0.1491206",
             ),
         ] {
-            check(activation, &numbers(values));
+            check(activation, &parse_numbers(values));
         }
     }
 }

@@ -14,15 +14,15 @@ mod unet;
 pub use canned_net::{CannedNet, CannedNetSpec};
 pub use command::{
     Better, CommandSpec, DECIDING_LOSSES, MetricSpec, Parameter, ParameterKind, ParameterPassing,
-    RUN_WORDS, Template,
+    RUN_PLACEHOLDERS, Template,
 };
 pub(crate) use command::{escaped, text as argument_text};
 pub use declared::{
     BlockSpec, ConvLayer, Form, Input, Join, Layer, LayerKind, LayersSpec, Mistake, Network,
-    StatisticsUpdate, Tensor,
+    StatisticsUpdate, TensorShape,
 };
 pub use detector::{Alt, Denoiser, DenoiserSize, DetectorAltSpec, DetectorNeuSpec, Neu};
-pub use equilibrium::{Equilibrium, EquilibriumAttention, EquilibriumSpec, Solved, Source};
+pub use equilibrium::{Equilibrium, EquilibriumAttention, EquilibriumSpec, KeysValues, Solved};
 pub use mlp::{Mlp, MlpActivation, MlpSpec};
 pub use neural_sde::{NeuralSde, NeuralSdeSpec};
 pub use unet::{DdpmUnetSpec, Unet};

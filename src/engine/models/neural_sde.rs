@@ -7,8 +7,8 @@ use super::too_small;
 use crate::device::Backend;
 use crate::layers::{Init, Linear};
 use crate::ops::{
-    Activation, EulerSize, Field, Kernels, Module, OpError, Parameter, Pass, Path, Result, Var,
-    euler_maruyama,
+    Activation, EulerSize, FieldParameters, Kernels, Module, OpError, Parameter, Pass, Path,
+    Result, Var, euler_maruyama,
 };
 
 /// A generator of paths from noise: `dX = f(t, X) dt + g(t, X) dW` with learned f, g and start; 9,027 parameters.
@@ -89,7 +89,7 @@ impl<D: Kernels> NeuralSde<D> {
 }
 
 /// The parameters of drift or diffusion, as arguments of the fused operation.
-fn field<D: Kernels>(layers: &[Linear<D>; 3]) -> Field<Var<D>> {
+fn field<D: Kernels>(layers: &[Linear<D>; 3]) -> FieldParameters<Var<D>> {
     let [[w1, b1], [w2, b2], [w3, b3]] = layers.each_ref().map(Linear::parameters);
     [w1, b1, w2, b2, w3, b3]
 }

@@ -22,7 +22,7 @@ pub enum ClipBy {
 /// `g *= min(1, max_norm / (‖g‖ + 1e-6))` as in `torch.nn.utils.clip_grad_norm_`. The norm is summed in f64 in a fixed
 /// order.
 ///
-/// Synchronises the device; a step control ([`super::control()`]) on asynchronous devices does not. With
+/// Synchronises the device; a step control ([`super::step_control()`]) on asynchronous devices does not. With
 /// [`clip_factors`] the optimizer step can apply the factors instead.
 ///
 /// # Errors
@@ -56,7 +56,7 @@ pub fn clip_factors<D: Kernels>(
 ) -> Result<Vec<f32>> {
     let parts = match by {
         ClipBy::All => Vec::new(),
-        ClipBy::Part => part_of_each(module),
+        ClipBy::Part => part_indices(module),
     };
     let part = |index: usize| parts.get(index).copied().unwrap_or(0);
     let mut squares = vec![0.0; parts.last().map_or(1, |last| last + 1)];
@@ -72,7 +72,7 @@ pub fn clip_factors<D: Kernels>(
 
 /// For each trained parameter, in the order of [`Module::visit`]: the index of its part of the model, as in
 /// [`ClipBy::Part`]. The parameters of a part must be consecutive.
-pub(super) fn part_of_each<D: Backend>(module: &mut dyn Module<D>) -> Vec<usize> {
+pub(super) fn part_indices<D: Backend>(module: &mut dyn Module<D>) -> Vec<usize> {
     let (mut parts, mut last) = (Vec::new(), String::new());
     module.visit(&Path::root(), &mut |name, parameter| {
         if parameter.is_frozen() {
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::ops::Parameter;
     use crate::ops::testing::{self, TestDevice, assert_close};
-    use crate::optim::testing::{Bowl, set_gradient, steps};
+    use crate::optim::testing::{QuadraticCubicModel, set_gradient, steps};
     use crate::optim::{OptimizerSpec, SgdSpec};
     use crate::testing::spec;
 
@@ -116,7 +116,7 @@ mod tests {
             8.557_701_110_839_844,
             8.186_452_865_600_586,
         ];
-        let mut bowl = Bowl::new();
+        let mut bowl = QuadraticCubicModel::new();
         let mut optimizer = OptimizerSpec::Sgd(SgdSpec::default()).build();
         for (values, expected_norm) in steps(expected).iter().zip(norms) {
             let mut grads = bowl.gradients();
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_small_gradient_is_left_alone() {
-        let mut bowl = Bowl::new();
+        let mut bowl = QuadraticCubicModel::new();
         let mut grads = bowl.gradients();
         let before = gradient(&mut grads, bowl.first());
         clip(&mut bowl, &mut grads, 100.0, ClipBy::All).unwrap();
@@ -144,7 +144,7 @@ mod tests {
             .unwrap()
     }
 
-    struct Two(Bowl, Bowl);
+    struct Two(QuadraticCubicModel, QuadraticCubicModel);
 
     impl Module<TestDevice> for Two {
         fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<TestDevice>)) {
@@ -155,8 +155,8 @@ mod tests {
 
     #[test]
     fn parts_are_clipped_by_their_own_norms() {
-        let mut two = Two(Bowl::new(), Bowl::new());
-        assert_eq!(part_of_each(&mut two), [0, 0, 1, 1]);
+        let mut two = Two(QuadraticCubicModel::new(), QuadraticCubicModel::new());
+        assert_eq!(part_indices(&mut two), [0, 0, 1, 1]);
         // The gradients of both parts in one set; those of the second part are multiplied by 0.01.
         let mut grads = two.0.gradients();
         let (mut norms, mut index) = ([0.0; 2], 0);
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_model_of_one_part_is_clipped_as_a_whole() {
         let clipped = |by| {
-            let mut bowl = Bowl::new();
+            let mut bowl = QuadraticCubicModel::new();
             let mut grads = bowl.gradients();
             clip(&mut bowl, &mut grads, 1.0, by).unwrap();
             gradient(&mut grads, bowl.first())
@@ -208,7 +208,7 @@ mod tests {
             let spec: OptimizerSpec = spec(settings);
             for by in [ClipBy::All, ClipBy::Part] {
                 let run = |in_passing: bool| {
-                    let (mut bowl, mut optimizer) = (Bowl::new(), spec.build());
+                    let (mut bowl, mut optimizer) = (QuadraticCubicModel::new(), spec.build());
                     for _ in 0..3 {
                         let mut grads = bowl.gradients();
                         let mut factors = Vec::new();

@@ -1,12 +1,13 @@
-//! [`control`]: clipping, loss scaling and divergence checks on an asynchronous device, without reading values back.
+//! [`step_control`]: clipping, loss scaling and divergence checks on an asynchronous device, without reading values
+//! back.
 
 use super::ClipBy;
-use super::clip::part_of_each;
+use super::clip::part_indices;
 use crate::ops::{Kernels, Module, Result, StepRules};
 
-/// What [`control`] checks and limits in every optimizer step.
+/// What [`step_control`] checks and limits in every optimizer step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Limits {
+pub struct StepLimits {
     /// Loss above which training counts as diverged; a loss that is not finite always does. Later steps do not change
     /// the weights. `None`: no maximum.
     pub max_loss: Option<f64>,
@@ -22,13 +23,13 @@ pub struct Limits {
 ///
 /// # Errors
 /// Any error of the device.
-pub fn control<D: Kernels>(
+pub fn step_control<D: Kernels>(
     device: &D,
     module: &mut dyn Module<D>,
-    limits: Limits,
+    limits: StepLimits,
 ) -> Result<Option<D::Control>> {
     let parts = match limits.clip {
-        Some((_, ClipBy::Part)) => part_of_each(module),
+        Some((_, ClipBy::Part)) => part_indices(module),
         _ => Vec::new(),
     };
     device.control(StepRules {
@@ -47,8 +48,8 @@ mod tests {
     #[test]
     fn on_the_cpu_the_host_decides() {
         let device = dfdx::tensor::Cpu::open(0).unwrap();
-        let mut module = crate::optim::testing::Many::new(&device, &[3]);
-        let control = control(&device, &mut module, Limits::default()).unwrap();
+        let mut module = crate::optim::testing::RandomParameters::new(&device, &[3]);
+        let control = step_control(&device, &mut module, StepLimits::default()).unwrap();
         assert!(control.is_none());
     }
 }
@@ -61,7 +62,7 @@ mod device_tests {
     use crate::device::{Backend, Buffer};
     use crate::ops::testing::{self, TestDevice, assert_close};
     use crate::ops::{Grads, StepControl, UpdateKernel};
-    use crate::optim::testing::{Bowl, Many, set_gradient};
+    use crate::optim::testing::{QuadraticCubicModel, RandomParameters, set_gradient};
     use crate::optim::{
         AdamSpec, Ema, EmaSpec, Optimizer, OptimizerSpec, SgdSpec, clip as clip_on_host,
     };
@@ -92,7 +93,7 @@ mod device_tests {
 
     /// Weights and their moving averages after three steps; they are swapped before the last step.
     fn trained<D: Kernels>(device: &D, spec: &OptimizerSpec) -> [Vec<Vec<f32>>; 2] {
-        let mut many = Many::new(device, &LENGTHS);
+        let mut many = RandomParameters::new(device, &LENGTHS);
         let (mut optimizer, mut ema) = (spec.build(), Ema::start(&ema(), &mut many).unwrap());
         for step in 0..3 {
             if step == 2 {
@@ -128,7 +129,7 @@ mod device_tests {
         let device = testing::device();
         for by in [ClipBy::All, ClipBy::Part] {
             let run = |on_device: bool| {
-                let mut many = Many::new(&device, &LENGTHS);
+                let mut many = RandomParameters::new(&device, &LENGTHS);
                 let mut optimizer = OptimizerSpec::Sgd(SgdSpec::default()).build();
                 let mut control = started(&mut many, Some((20.0, by)), None, false);
                 for step in 0..3 {
@@ -146,7 +147,9 @@ mod device_tests {
             assert_close(&run(true), &run(false), 1e-6);
             assert_ne!(
                 run(true),
-                Many::new(&device, &LENGTHS).values(&device).concat()
+                RandomParameters::new(&device, &LENGTHS)
+                    .values(&device)
+                    .concat()
             );
         }
     }
@@ -157,12 +160,12 @@ mod device_tests {
         max_loss: Option<f64>,
         scales_loss: bool,
     ) -> Control {
-        let limits = Limits {
+        let limits = StepLimits {
             max_loss,
             clip,
             scales_loss,
         };
-        control(&testing::device(), module, limits)
+        step_control(&testing::device(), module, limits)
             .unwrap()
             .unwrap()
     }
@@ -189,7 +192,7 @@ mod device_tests {
     }
 
     struct Run {
-        bowl: Bowl,
+        bowl: QuadraticCubicModel,
         optimizer: Optimizer<TestDevice>,
         ema: Ema<TestDevice>,
         control: Control,
@@ -197,7 +200,7 @@ mod device_tests {
 
     impl Run {
         fn new(max_loss: Option<f64>, scales_loss: bool) -> Self {
-            let mut bowl = Bowl::new();
+            let mut bowl = QuadraticCubicModel::new();
             let ema = Ema::start(&ema(), &mut bowl).unwrap();
             let control = started(&mut bowl, None, max_loss, scales_loss);
             Self {
@@ -244,7 +247,7 @@ mod device_tests {
             let mut run = Run::new(max_loss, false);
             let good = run.step(run.bowl.gradients(), 8.0);
             let average = run.average();
-            assert_ne!(good, Bowl::new().values());
+            assert_ne!(good, QuadraticCubicModel::new().values());
             for loss in [bad, 1.0, 1.0] {
                 assert_eq!(run.step(run.bowl.gradients(), loss), good, "{bad}");
             }
@@ -264,7 +267,7 @@ mod device_tests {
             run.control.add_loss(&loss(8.0), 0.75).unwrap();
             run.step(gradients, 0.0)
         };
-        assert_ne!(good, Bowl::new().values());
+        assert_ne!(good, QuadraticCubicModel::new().values());
         run.control.add_loss(&loss(10.0), 0.25).unwrap();
         run.control.add_loss(&loss(9.0), 0.75).unwrap();
         assert_eq!(run.step(run.bowl.gradients(), 0.0), good);
@@ -277,11 +280,11 @@ mod device_tests {
         for scale_after in [32_768.0_f32, 16_384.0] {
             assert_eq!(
                 run.step(run.infinite_gradients(), 1.0),
-                Bowl::new().values()
+                QuadraticCubicModel::new().values()
             );
             assert_eq!(scale(&run.control).to_bits(), scale_after.to_bits());
         }
-        assert_eq!(run.average(), Bowl::new().values());
+        assert_eq!(run.average(), QuadraticCubicModel::new().values());
         assert_eq!(run.control.skipped_steps().unwrap(), Some(2));
         // The next steps equal those of a run that had neither the two skipped steps nor loss scaling.
         let mut plain = Run::new(None, false);
@@ -308,7 +311,7 @@ mod device_tests {
     #[test]
     fn scaled_gradients_are_clipped_by_their_true_norm() {
         let run = |scale: f32| {
-            let mut bowl = Bowl::new();
+            let mut bowl = QuadraticCubicModel::new();
             let clip = Some((1.0, ClipBy::All));
             let mut control = started(&mut bowl, clip, None, scale > 1.0);
             let mut optimizer = OptimizerSpec::Sgd(SgdSpec::default()).build();

@@ -78,7 +78,7 @@ impl<D: Kernels> Ema<D> {
     }
 
     /// Resumes after `steps` steps; the caller then sets the average through [`Ema::visit_state`].
-    pub fn begin_after(&mut self, steps: u64) {
+    pub fn resume_at_step(&mut self, steps: u64) {
         self.steps = steps;
     }
 
@@ -101,14 +101,14 @@ impl<D: Kernels> Ema<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::{self, assert_close, numbers};
-    use crate::optim::testing::Bowl;
+    use crate::ops::testing::{self, assert_close, parse_numbers};
+    use crate::optim::testing::QuadraticCubicModel;
     use crate::optim::{OptimizerSpec, SgdSpec};
     use crate::testing::spec;
 
     fn average_after_three_steps(spec: &EmaSpec) -> (Vec<f32>, Vec<f32>) {
         let device = testing::device();
-        let mut bowl = Bowl::new();
+        let mut bowl = QuadraticCubicModel::new();
         let mut optimizer = OptimizerSpec::Sgd(SgdSpec::default()).build();
         let mut ema = Ema::start(spec, &mut bowl).unwrap();
         for _ in 0..3 {
@@ -127,9 +127,11 @@ mod tests {
         // shadow.lerp_(p.detach(), 1 - .9) after each step of torch.optim.SGD([a, b], .1)
         let spec: EmaSpec = spec("decay = 0.9, warm-up = false");
         let (average, weights) = average_after_three_steps(&spec);
-        let expected: Vec<f32> = numbers("0.90260005 -1.6631999 0.3911 0.24048117 -0.8850512");
+        let expected: Vec<f32> =
+            parse_numbers("0.90260005 -1.6631999 0.3911 0.24048117 -0.8850512");
         assert_close(&average, &expected, 1e-6);
-        let expected: Vec<f32> = numbers("0.51199997 -0.432 0.031999994 0.20131283 -1.584042");
+        let expected: Vec<f32> =
+            parse_numbers("0.51199997 -0.432 0.031999994 0.20131283 -1.584042");
         assert_close(&weights, &expected, 1e-6);
     }
 
@@ -139,7 +141,7 @@ mod tests {
         let spec: EmaSpec = spec("decay = 0.9999, warm-up = true");
         let (average, _) = average_after_three_steps(&spec);
         let expected: Vec<f32> =
-            numbers("0.56648946 -0.56872726 0.060195796 0.20708428 -1.4354134");
+            parse_numbers("0.56648946 -0.56872726 0.060195796 0.20708428 -1.4354134");
         assert_close(&average, &expected, 1e-6);
     }
 

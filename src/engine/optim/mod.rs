@@ -20,7 +20,7 @@ mod testing;
 pub use adam::AdamSpec;
 pub use check::RangeError;
 pub use clip::{ClipBy, clip, clip_factors};
-pub use control::{Limits, control};
+pub use control::{StepLimits, step_control};
 pub use decay::Decay;
 pub use ema::{Ema, EmaSpec};
 pub use lion::LionSpec;
@@ -126,8 +126,8 @@ impl<D: Kernels> Optimizer<D> {
         }
     }
 
-    /// One step for all trained parameters of `module` with learning rate `lr`. `control` ([`control()`]) may skip
-    /// the step or scale its gradients.
+    /// One step for all trained parameters of `module` with learning rate `lr`. `control` ([`step_control()`]) may
+    /// skip the step or scale its gradients.
     ///
     /// # Errors
     /// [`crate::ops::OpError::Shared`] while a recorded pass still holds a parameter.
@@ -181,10 +181,10 @@ impl<D: Kernels> Optimizer<D> {
 
     fn begin(&mut self, device: &D, module: &mut dyn Module<D>) -> Result<()> {
         match self {
-            Self::Adam { state, .. } => state.begin(device, module),
+            Self::Adam { state, .. } => state.init_zeros(device, module),
             Self::Sgd(spec, _) if !spec.has_momentum() => Ok(()),
-            Self::Sgd(_, state) | Self::Lion(_, state) => state.begin(device, module),
-            Self::Rmsprop(spec, state) => state.begin_with(device, module, spec.used()),
+            Self::Sgd(_, state) | Self::Lion(_, state) => state.init_zeros(device, module),
+            Self::Rmsprop(spec, state) => state.init_zeros_of(device, module, spec.used()),
         }
     }
 
@@ -192,7 +192,7 @@ impl<D: Kernels> Optimizer<D> {
     ///
     /// # Errors
     /// Any error of the device.
-    pub fn begin_after(
+    pub fn resume_at_step(
         &mut self,
         steps: u64,
         device: &D,

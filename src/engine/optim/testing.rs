@@ -2,24 +2,24 @@
 
 use super::OptimizerSpec;
 use crate::device::Backend;
-use crate::ops::testing::{self, TestDevice, assert_close, filled, numbers};
+use crate::ops::testing::{self, TestDevice, assert_close, parse_numbers, random_values};
 use crate::ops::{Grads, Layout, Module, Parameter, Pass, Path, Var};
 use crate::testing::spec;
 
 /// A model with the loss `Σ k a² + Σ b³`, `k = (1, 2, 3)`; initially `a = (1, -2, ½)`, `b = (¼, -¾)`.
-pub(super) struct Bowl {
+pub(super) struct QuadraticCubicModel {
     a: Parameter<TestDevice>,
     b: Parameter<TestDevice>,
 }
 
-impl Module<TestDevice> for Bowl {
+impl Module<TestDevice> for QuadraticCubicModel {
     fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<TestDevice>)) {
         visit(path.join("a").as_str(), &mut self.a);
         visit(path.join("b").as_str(), &mut self.b);
     }
 }
 
-impl Bowl {
+impl QuadraticCubicModel {
     pub(super) fn new() -> Self {
         let device = testing::device();
         let parameter =
@@ -83,9 +83,9 @@ pub(super) fn set_gradient<D: Backend>(
 
 /// Parameters of the given lengths with random values, alternating between one and two dimensions; each is its own
 /// part.
-pub(super) struct Many<D: Backend>(Vec<Parameter<D>>);
+pub(super) struct RandomParameters<D: Backend>(Vec<Parameter<D>>);
 
-impl<D: Backend> Module<D> for Many<D> {
+impl<D: Backend> Module<D> for RandomParameters<D> {
     fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
         for (index, parameter) in self.0.iter_mut().enumerate() {
             visit(path.join(index).as_str(), parameter);
@@ -93,7 +93,7 @@ impl<D: Backend> Module<D> for Many<D> {
     }
 }
 
-impl<D: Backend> Many<D> {
+impl<D: Backend> RandomParameters<D> {
     pub(super) fn new(device: &D, lengths: &[usize]) -> Self {
         let parameter = |(len, seed): (&usize, u64)| {
             let shape = if seed % 2 == 0 {
@@ -101,7 +101,7 @@ impl<D: Backend> Many<D> {
             } else {
                 [1, *len].into()
             };
-            Parameter::new(device, &filled(*len, seed), shape, Layout::Plain).unwrap()
+            Parameter::new(device, &random_values(*len, seed), shape, Layout::Plain).unwrap()
         };
         Self(lengths.iter().zip(0..).map(parameter).collect())
     }
@@ -111,7 +111,7 @@ impl<D: Backend> Many<D> {
     pub(super) fn gradients(&self, device: &D, step: u64) -> Grads<D> {
         let mut grads = no_gradients(device);
         for (parameter, seed) in self.0.iter().zip(1_000 * (step + 1)..) {
-            set_gradient(&mut grads, parameter, filled(parameter.len(), seed));
+            set_gradient(&mut grads, parameter, random_values(parameter.len(), seed));
         }
         grads
     }
@@ -123,8 +123,8 @@ impl<D: Backend> Many<D> {
     }
 }
 
-/// Checks that the first three steps from a [`Bowl`] lead to the values `expected` (in the form of [`steps`]), up to
-/// the last bit.
+/// Checks that the first three steps from a [`QuadraticCubicModel`] lead to the values `expected` (in the form of
+/// [`steps`]), up to the last bit.
 #[track_caller]
 pub(super) fn assert_steps(settings: &str, expected: &str) {
     assert_steps_within(1.5e-7, settings, expected);
@@ -134,7 +134,7 @@ pub(super) fn assert_steps(settings: &str, expected: &str) {
 #[track_caller]
 pub(super) fn assert_steps_within(tolerance: f32, settings: &str, expected: &str) {
     let spec: OptimizerSpec = spec(settings);
-    let mut bowl = Bowl::new();
+    let mut bowl = QuadraticCubicModel::new();
     let mut optimizer = spec.build();
     for values in steps(expected) {
         let mut grads = bowl.gradients();
@@ -145,9 +145,9 @@ pub(super) fn assert_steps_within(tolerance: f32, settings: &str, expected: &str
     }
 }
 
-/// Parses the values of a [`Bowl`] after each of three steps; each line has the values of one step.
+/// Parses the values of a [`QuadraticCubicModel`] after each of three steps; each line has the values of one step.
 pub(super) fn steps(text: &str) -> [[f32; 5]; 3] {
-    let values: Vec<f32> = numbers(text);
+    let values: Vec<f32> = parse_numbers(text);
     std::array::from_fn(|step| std::array::from_fn(|place| values[5 * step + place]))
 }
 
@@ -162,7 +162,7 @@ fn every_optimizer_finds_the_minimum_of_a_quadratic() {
         "kind = 'lion', lr = 0.02, betas = [0.9, 0.9]",
     ] {
         let spec: OptimizerSpec = spec(settings);
-        let (mut bowl, mut optimizer) = (Bowl::new(), spec.build());
+        let (mut bowl, mut optimizer) = (QuadraticCubicModel::new(), spec.build());
         for step in 0..500 {
             let lr = spec.lr() * (1.0 - f64::from(step) / 500.0);
             let mut grads = bowl.gradients_by(|a, k| 2.0 * k * a, |b| 2.0 * (b - 1.0));

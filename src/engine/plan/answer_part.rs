@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for AnswerPart {
                     "gain" => AnswerPart::Gain,
                     "along" => AnswerPart::Along,
                     "scaling" => AnswerPart::Scaling,
-                    other => return Err(A::Error::unknown_variant(other, &TABLES)),
+                    other => return Err(A::Error::unknown_variant(other, &TABLE_PARTS)),
                 };
                 let part = part(map.next_value()?);
                 match map.next_key::<String>()? {
@@ -77,6 +77,6 @@ impl<'de> Deserialize<'de> for AnswerPart {
 }
 
 /// Keys of the parts that a manifest writes as tables, such as `{ gain = "variant" }`.
-pub(super) const TABLES: [&str; 4] = ["fastest-at-equal", "gain", "along", "scaling"];
+pub(super) const TABLE_PARTS: [&str; 4] = ["fastest-at-equal", "gain", "along", "scaling"];
 /// Names of the parts that a manifest writes as strings, such as `"memory"`.
-pub(super) const WORDS: [&str; 4] = ["where", "memory", "cost", "learned"];
+pub(super) const STRING_PARTS: [&str; 4] = ["where", "memory", "cost", "learned"];

@@ -72,7 +72,7 @@ fn starts_with(path: &[Key], prefix: &[&str]) -> bool {
 
 /// The parts of a manifest from which cells are resolved.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(super) struct ManifestSections {
     /// The tree of the manifest, without the matrices.
     pub(super) root: Table,
     /// The assignments of each variant.

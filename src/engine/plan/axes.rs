@@ -39,7 +39,7 @@ pub(super) fn read(
     }
     matrix.sort_rows();
     filters::read_excludes(&mut matrix, table, mistakes, warnings);
-    matrix.settle_includes();
+    matrix.dedup_and_sort_includes();
     matrix
 }
 

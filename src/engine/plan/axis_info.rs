@@ -27,7 +27,7 @@ impl AxisInfo {
 
     /// A copy for results, whose values are without the quotes that they have in keys of cells.
     #[must_use]
-    pub fn with_values(&self) -> Self {
+    pub fn with_unquoted_values(&self) -> Self {
         let values = self.values.iter().map(|text| axis_value(text).into());
         Self {
             values: values.collect(),
@@ -36,7 +36,7 @@ impl AxisInfo {
     }
 
     /// A value of this axis as text for reports: `batch-size 8` for numbers, `true` and `false`, else the value alone.
-    pub fn words(&self, value: &str) -> String {
+    pub fn display_value(&self, value: &str) -> String {
         if value.parse::<f64>().is_ok() || value == "true" || value == "false" {
             format!("{} {value}", self.name)
         } else {

@@ -14,7 +14,7 @@ use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::manifest::is_default;
 use crate::models::ModelSpec;
-use crate::ops::Convolution;
+use crate::ops::ConvAlgorithm;
 use crate::optim::{ClipBy, EmaSpec, OptimizerSpec, ScheduleSpec};
 use crate::tasks::{Algorithm, SamplingSpec, SelectionSpec, VerificationSpec};
 
@@ -166,7 +166,7 @@ pub struct TrainSpec {
     /// Arithmetic of matrix products and convolutions (docs/precision.md).
     pub precision: Precision,
     /// How the CPU computes 3×3 convolutions with stride 1 (docs/precision.md).
-    pub convolution: Convolution,
+    pub convolution: ConvAlgorithm,
     /// Where to train: `cpu`, `cuda` (the first NVIDIA GPU) or `cuda:N`.
     pub device: DeviceKind,
     /// Threads that compute; without it, all cores that the run may use, or one where a step is tiny.
@@ -228,7 +228,7 @@ impl Default for TrainSpec {
             accumulate: 1,
             drop_last: false,
             precision: Precision::F32,
-            convolution: Convolution::Auto,
+            convolution: ConvAlgorithm::Auto,
             device: DeviceKind::Cpu,
             threads: None,
             optimizer: OptimizerSpec::default(),
@@ -359,7 +359,7 @@ impl ValidationSpec {
     pub const DEFAULT_FRACTION: f64 = 0.2;
 
     /// [`Self::fraction`], or 0 if it is not set; in a resolved cell it is always set.
-    pub fn share(&self) -> f64 {
+    pub fn fraction_or_zero(&self) -> f64 {
         self.fraction.unwrap_or(0.0)
     }
 }

@@ -146,7 +146,7 @@ fn wrong_assessment(
 }
 
 /// Why no device of this kind supports this precision or this convolution algorithm; `None` if one does.
-pub(super) fn wrong_arithmetic(train: &TrainSpec) -> Option<String> {
+pub(super) fn unsupported_precision(train: &TrainSpec) -> Option<String> {
     let on_cpus = matches!(train.precision, Precision::F32 | Precision::Bf16);
     if train.device == DeviceKind::Cpu {
         let name = train.precision.name();
@@ -164,9 +164,12 @@ pub(super) fn wrong_arithmetic(train: &TrainSpec) -> Option<String> {
 }
 
 /// Why this machine's device does not support this precision; `None` if it does.
-pub(super) fn lacking_arithmetic(train: &TrainSpec, device: &DeviceFacts) -> Option<String> {
+pub(super) fn device_lacks_precision(train: &TrainSpec, device: &DeviceFacts) -> Option<String> {
     let name = device.name.as_deref().unwrap_or(&device.kind);
-    let lack = train.precision.arithmetic().lack(device.capability?)?;
+    let lack = train
+        .precision
+        .arithmetic()
+        .unsupported_reason(device.capability?)?;
     Some(format!(
         "`{}` on `{}`, {name}: {lack}",
         train.precision.name(),

@@ -32,7 +32,7 @@ type Parts = BTreeMap<String, String>;
 type CommandIn = (PathBuf, Vec<String>);
 
 /// Function that shows the user a message about what the planner is doing, if that takes long.
-pub(super) type Tell = dyn Fn(&str) + Send + Sync;
+pub(super) type ProgressMessage = dyn Fn(&str) + Send + Sync;
 
 /// Cached information about programs and files.
 #[derive(Default)]
@@ -41,10 +41,10 @@ pub(super) struct Commands {
     programs: Mutex<HashMap<PathBuf, Result<Parts, String>>>,
     requirements: Mutex<HashMap<CommandIn, Result<(), String>>>,
     digests: Arc<Mutex<FingerprintCache>>,
-    tell: Option<Box<Tell>>,
+    tell: Option<Box<ProgressMessage>>,
 }
 
-pub(super) fn kept<K: std::hash::Hash + Eq, V: Clone>(
+pub(super) fn get_or_compute<K: std::hash::Hash + Eq, V: Clone>(
     known: &Mutex<HashMap<K, V>>,
     key: K,
     ask: impl FnOnce() -> V,
@@ -55,7 +55,10 @@ pub(super) fn kept<K: std::hash::Hash + Eq, V: Clone>(
 
 impl Commands {
     /// Creates the cache. Digests of files are stored in `digests`; `tell` gets messages about what takes long.
-    pub(super) fn remembering(digests: Arc<Mutex<FingerprintCache>>, tell: Box<Tell>) -> Self {
+    pub(super) fn with_digest_cache(
+        digests: Arc<Mutex<FingerprintCache>>,
+        tell: Box<ProgressMessage>,
+    ) -> Self {
         Self {
             digests,
             tell: Some(tell),
@@ -68,10 +71,10 @@ impl Commands {
     /// # Errors
     /// A file or folder that cannot be read, or an invalid pattern, as a sentence.
     pub(super) fn files(&self, folder: &Path, pattern: &str) -> Result<Parts, String> {
-        kept(&self.files, folder.join(pattern), || {
+        get_or_compute(&self.files, folder.join(pattern), || {
             let mut digests = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
             let digest = |path: &Path| digests.file_digest(path).map_err(|error| error.to_string());
-            matching(folder, pattern, digest)
+            digest_matching_files(folder, pattern, digest)
         })
     }
 
@@ -80,7 +83,7 @@ impl Commands {
     /// # Errors
     /// The program does not exist or cannot be read; a sentence.
     pub(super) fn program(&self, folder: &Path, name: &str) -> Result<Parts, String> {
-        kept(&self.programs, folder.join(name), || {
+        get_or_compute(&self.programs, folder.join(name), || {
             let path = located(folder, name).ok_or_else(|| absent(name))?;
             let mut digests = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
             let digest = digests
@@ -91,7 +94,8 @@ impl Commands {
             // version.
             if !name.contains('/') {
                 let version = [name.to_owned(), "--version".to_owned()];
-                let output = output(folder, &version, VERSION_TIME, &|| ()).unwrap_or_default();
+                let output =
+                    run_for_output(folder, &version, VERSION_TIME, &|| ()).unwrap_or_default();
                 let first = output.1.lines().next().unwrap_or_default().to_owned();
                 parts.insert(format!("{name} --version"), first);
             }
@@ -105,14 +109,14 @@ impl Commands {
     /// Why the command failed, as a sentence.
     pub(super) fn requirement(&self, folder: &Path, command: &[String]) -> Result<(), String> {
         let key = (folder.to_owned(), command.to_vec());
-        kept(&self.requirements, key, || {
+        get_or_compute(&self.requirements, key, || {
             let shown = shell::joined(command);
             let slow = || {
                 if let Some(tell) = &self.tell {
                     tell(&format!("checking `{shown}`"));
                 }
             };
-            match output(folder, command, REQUIREMENT_TIME, &slow) {
+            match run_for_output(folder, command, REQUIREMENT_TIME, &slow) {
                 Ok((true, _)) => Ok(()),
                 Ok((false, text)) => {
                     let last = text.lines().rfind(|line| !line.trim().is_empty());
@@ -131,7 +135,7 @@ impl Commands {
 ///
 /// # Errors
 /// An invalid pattern, a folder that cannot be read, or an error of `digest`, as a sentence.
-pub(crate) fn matching(
+pub(crate) fn digest_matching_files(
     folder: &Path,
     pattern: &str,
     mut digest: impl FnMut(&Path) -> Result<String, String>,
@@ -174,7 +178,7 @@ fn located(folder: &Path, name: &str) -> Option<PathBuf> {
 ///
 /// # Errors
 /// The command cannot be started, or takes longer than `time`; a sentence.
-pub fn output(
+pub fn run_for_output(
     folder: &Path,
     command: &[String],
     time: Duration,
@@ -237,7 +241,7 @@ mod tests {
     fn a_process_that_a_command_leaves_behind_is_not_waited_for() {
         let run = |line: &str| {
             let command = ["sh", "-c", line].map(str::to_owned);
-            output(Path::new("."), &command, REQUIREMENT_TIME, &|| ())
+            run_for_output(Path::new("."), &command, REQUIREMENT_TIME, &|| ())
         };
         let (is_done, left) = run("sleep 100 & echo $!").unwrap();
         assert!(is_done);

@@ -15,10 +15,10 @@ use super::homes::Unit;
 use super::initial_weights;
 use super::matrix::Axis;
 use super::reader::Reader;
-use super::resolve::near;
-use super::tries::tries;
+use super::resolve::similar_file_help;
+use super::tries::value_combinations;
 use super::units::{Resolved, Units};
-use super::validate::in_axis;
+use super::validate::with_axis_name;
 
 /// Data of one dataset that is held out from training.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +76,7 @@ fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, notes: &mut Data
     let parts = [Unit::Model, Unit::Dataset, Unit::Loss, Unit::Validation];
     let axes = reader.axes_of(&parts);
     let mut units = Units::new(reader);
-    for choice in tries(matrix, &axes, Axis::telling) {
+    for choice in value_combinations(matrix, &axes, Axis::representative_values) {
         let cell = units.resolve(&choice);
         // These mistakes are reported elsewhere with their own messages.
         let has_problem = cell.model.problem.is_some()
@@ -89,9 +89,9 @@ fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, notes: &mut Data
             None => notes.add(&cell),
             Some(error) => {
                 let reader = reader.at(&choice);
-                let found = error.each().iter();
+                let found = error.single_errors().iter();
                 let found = found.filter_map(|error| unreadable(reader, &cell, error));
-                mistakes.extend(found.map(|found| in_axis(found, plan, matrix)));
+                mistakes.extend(found.map(|found| with_axis_name(found, plan, matrix)));
             }
         }
     }
@@ -144,7 +144,8 @@ fn unreadable(reader: Reader<'_>, cell: &Resolved, error: &DatasetError) -> Opti
     {
         found = found
             .maybe_help(
-                near(&file, at_key.as_str().unwrap_or_default()).filter(|_| !is_pattern(&file)),
+                similar_file_help(&file, at_key.as_str().unwrap_or_default())
+                    .filter(|_| !is_pattern(&file)),
             )
             .help("a path is relative to the manifest's folder");
     }
@@ -191,7 +192,7 @@ fn named_file<'t>(
 fn check_initial_weights(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>) {
     let (plan, matrix) = (reader.plan, reader.matrix);
     let axes = reader.axes_where(|path| is_of_train(path, "init-from"));
-    for choice in tries(matrix, &axes, Axis::all) {
+    for choice in value_combinations(matrix, &axes, Axis::all) {
         let section = reader.at(&choice).section("train");
         let Some((place, written)) = section
             .as_table()
@@ -200,7 +201,7 @@ fn check_initial_weights(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>) {
             continue;
         };
         if let Some(found) = initial_weights::mistake(&plan.written.folder, written) {
-            mistakes.push(in_axis(found.at(place, ""), plan, matrix));
+            mistakes.push(with_axis_name(found.at(place, ""), plan, matrix));
         }
     }
 }

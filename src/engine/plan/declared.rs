@@ -14,7 +14,7 @@ const OWN: [&str; 4] = ["kind", "layers", "parameters", "blocks"];
 /// Expands short paths to parameters in `assignments`: `models.NAME.width` becomes `models.NAME.parameters.width` if
 /// the section `base` is a declared model, or `models.NAME.parameters.width.default` if it is a command that gives the
 /// parameter a type.
-pub(super) fn lengthened<'a>(
+pub(super) fn expand_parameter_paths<'a>(
     base: &Node,
     assignments: impl Iterator<Item = &'a Assignment>,
 ) -> Vec<Assignment> {
@@ -55,7 +55,7 @@ fn is_key_of_command(name: &str) -> bool {
 }
 
 /// An error for each assignment to a parameter that the command `command`, with the section `base`, does not declare.
-pub(super) fn undeclared<'a>(
+pub(super) fn undeclared_parameter_errors<'a>(
     base: &Node,
     command: &str,
     assignments: impl Iterator<Item = &'a Assignment>,
@@ -75,7 +75,7 @@ pub(super) fn undeclared<'a>(
     let diagnostic = |key: &Key| {
         let title = format!("command `{command}` has no parameter `{}`", key.name);
         let diagnostic = Diagnostic::error(title).at(key.place, "not one of its parameters");
-        diagnostic.among(&key.name, "its parameters are", names.iter().copied())
+        diagnostic.suggest_from(&key.name, "its parameters are", names.iter().copied())
     };
     keys.map(diagnostic).collect()
 }
@@ -136,7 +136,7 @@ const OTHER_COLUMNS: [&str; 31] = [
 /// time may fill a column that is measured with a clock (not `wall_s`).
 pub fn is_free_column(name: &str, is_time: bool) -> bool {
     let is_fixed = OTHER_COLUMNS.contains(&name) || objective::known_columns().contains(&name);
-    !is_fixed || (is_time && name != "wall_s" && objective::is_per_run(name))
+    !is_fixed || (is_time && name != "wall_s" && objective::varies_between_runs(name))
 }
 
 /// Mistakes in a command's metrics: names of fixed columns, and losses declared as better when higher.

@@ -60,7 +60,7 @@ fn axis_of(matrix: &Matrix, key: &Key, word: &str) -> Result<usize, Diagnostic> 
             return mistake.help("there are no axes");
         }
         let names = matrix.axes.iter().map(|axis| axis.name.as_str());
-        mistake.among(name, "the axes are", names)
+        mistake.suggest_from(name, "the axes are", names)
     })
 }
 
@@ -102,7 +102,7 @@ fn values(axis: &Axis, node: &Node, warnings: &mut Vec<Diagnostic>) -> Vec<u32> 
                     axis.name
                 ))
                 .at(node.place, "not a value of the axis")
-                .among(&text, "its values are", texts),
+                .suggest_from(&text, "its values are", texts),
             );
         }
     }

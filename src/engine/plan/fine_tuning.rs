@@ -12,9 +12,9 @@ use super::assign::is_of_train;
 use super::homes::Unit;
 use super::matrix::Axis;
 use super::reader::Reader;
-use super::tries::tries;
+use super::tries::value_combinations;
 use super::units::{Resolved, Units};
-use super::validate::in_axis;
+use super::validate::with_axis_name;
 
 /// Reports patterns that match no parameter, models whose parameters are all frozen, and `fresh` without `init-from`.
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
@@ -27,7 +27,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
                 || matches!(Unit::of(path), Some(Unit::Model | Unit::Dataset))
         });
         let mut units = Units::new(reader);
-        for choice in tries(matrix, &axes, Axis::telling) {
+        for choice in value_combinations(matrix, &axes, Axis::representative_values) {
             let train = reader.at(&choice).section("train");
             let is_written = |key| {
                 train
@@ -38,7 +38,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
                 continue;
             }
             let wrong = of_cell(&train, &units.resolve(&choice)).into_iter();
-            let wrong = wrong.map(|mistake| in_axis(mistake, plan, matrix));
+            let wrong = wrong.map(|mistake| with_axis_name(mistake, plan, matrix));
             // Cells with the same patterns have the same mistakes, which are reported once.
             let new: Vec<_> = wrong.filter(|mistake| !found.contains(mistake)).collect();
             found.extend(new);

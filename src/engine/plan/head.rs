@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::diag::{Diagnostic, Failure, Place, did_you_mean, list};
 use crate::manifest::{Key, Manifest, Node, Table};
 
-use super::assign::{self, Assignment, Variants, Written};
+use super::assign::{self, Assignment, ManifestSections, Variants};
 use super::homes::{long_path, sections};
 use super::inputs::PlanInputs;
 use super::matrices;
@@ -19,9 +19,9 @@ use super::references;
 use super::reported::default_template;
 use super::resolve::{absolute, or_default, read as read_section};
 use super::results_root::{manifests_with_name, results_root};
-use super::search::{self, SearchSpec, Searched};
+use super::search::{self, SearchSpec, StudyList};
 use super::slurm::{self, SlurmSpec};
-use super::texts::{Translated, text, texts};
+use super::texts::{TitleAndQuestion, text, texts};
 use super::{
     AxisInfo, CompareSpec, CostSpec, Language, MeasureSpec, Plan, PlanOptions, ReportSpec,
 };
@@ -44,12 +44,12 @@ pub(super) fn read(
     let (mut found, places) = matrices::read(root, mistakes, warnings);
     let mut axes = matrices::union(&mut found);
     unknown_variants(&found, &variants, mistakes);
-    matrices::names_twice(&found, &places, mistakes);
+    matrices::report_duplicate_names(&found, &places, mistakes);
     same_name(manifest, root, &name, warnings);
     let searched = search(root, &mut axes, mistakes);
     let folder = absolute(Path::new("."), manifest.folder());
     let mut sections = without_matrices(root);
-    references::overrides_of_nothing(&mut sections, mistakes);
+    references::check_overrides_exist(&mut sections, mistakes);
     let results_name = options.results_name.as_deref().unwrap_or(&name);
     let title = texts(root, "title", mistakes);
     let question = texts(root, "question", mistakes);
@@ -58,7 +58,7 @@ pub(super) fn read(
     Plan {
         title: english.unwrap_or_else(|| name.clone()),
         question: question.in_language(Language::English),
-        translated: Translated { title, question },
+        translated: TitleAndQuestion { title, question },
         follows: text(root, "follows", mistakes),
         axes,
         variants: sets,
@@ -75,7 +75,7 @@ pub(super) fn read(
         warnings: Failure::new(Vec::new(), manifest.sources.clone()),
         data_notes: super::DataNotes::default(),
         name,
-        written: Written {
+        written: ManifestSections {
             root: sections,
             variants,
             folder,
@@ -118,14 +118,14 @@ fn search(
     root: &Table,
     axes: &mut Vec<AxisInfo>,
     mistakes: &mut Vec<Diagnostic>,
-) -> (Option<SearchSpec>, Searched) {
+) -> (Option<SearchSpec>, StudyList) {
     let read = root
         .get("search")
         .and_then(|node| search::read(node, axes, &program::metrics(root), mistakes));
     let Some((spec, parameters)) = read else {
-        return (None, Searched::default());
+        return (None, StudyList::default());
     };
-    let searched = Searched::new(parameters, axes.len());
+    let searched = StudyList::new(parameters, axes.len());
     axes.extend(searched.axes(spec.trials));
     (Some(spec), searched)
 }
@@ -204,13 +204,13 @@ fn name(root: &Table, mistakes: &mut Vec<Diagnostic>) -> String {
     }
     let name = text(root, "name", mistakes);
     if let Some(name) = &name {
-        mistakes.extend(wrong_name(name, root.place_of("name")));
+        mistakes.extend(experiment_name_error(name, root.place_of("name")));
     }
     name.unwrap_or_default()
 }
 
 /// The mistake in the experiment name at `place`; `None` if the name is valid.
-pub fn wrong_name(name: &str, place: Place) -> Option<Diagnostic> {
+pub fn experiment_name_error(name: &str, place: Place) -> Option<Diagnostic> {
     let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
     let is_inside = |letter: char| is_plain(letter) || letter == '-';
     let mistake = Diagnostic::error(format!("`name` cannot be `{name}`"));
@@ -269,7 +269,7 @@ fn unknown_variants(matrices: &[Matrix], variants: &Variants, mistakes: &mut Vec
         mistakes.push(if variants.is_empty() {
             mistake.help("this manifest has no `[variants.…]`")
         } else {
-            mistake.among(&value.text, "this manifest has", names)
+            mistake.suggest_from(&value.text, "this manifest has", names)
         });
     }
 }

@@ -15,7 +15,7 @@ use super::settings::{LimitsSpec, MeasureSpec};
 const PLAIN: [&str; 5] = ["train", "loader", "validation", "measure", "limits"];
 
 /// Sections that contain named tables (`[models.NAME]`), whose keys can be axes.
-pub(super) const NAMED: [&str; 3] = ["models", "datasets", "losses"];
+pub(super) const NAMED_TABLE_SECTIONS: [&str; 3] = ["models", "datasets", "losses"];
 
 /// Sections that describe the experiment and are the same for every cell.
 const FIXED: [&str; 12] = [
@@ -25,7 +25,7 @@ const FIXED: [&str; 12] = [
 
 /// Every key of a manifest's top level.
 pub(super) fn sections() -> impl Iterator<Item = &'static str> {
-    FIXED.into_iter().chain(NAMED).chain(PLAIN)
+    FIXED.into_iter().chain(NAMED_TABLE_SECTIONS).chain(PLAIN)
 }
 
 /// Whether a name is a section or key that is the same for every cell.
@@ -34,7 +34,7 @@ fn is_fixed(name: &str) -> bool {
 }
 
 /// Keys of `[train]` that choose a model, dataset or loss by name.
-pub(super) const CHOICES: [&str; 3] = ["model", "dataset", "loss"];
+pub(super) const UNIT_CHOICE_KEYS: [&str; 3] = ["model", "dataset", "loss"];
 
 /// A part of a cell that is resolved, checked and hashed separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(super) enum Unit {
 
 impl Unit {
     /// Keys of `[train]` that are units of their own.
-    pub(super) const PARTS_OF_TRAIN: [&'static str; 2] = ["optimizer", "schedule"];
+    pub(super) const TRAIN_UNIT_KEYS: [&'static str; 2] = ["optimizer", "schedule"];
 
     pub(super) const ALL: [Self; 10] = [
         Self::Model,
@@ -98,7 +98,9 @@ static PATHS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
         ("measure", schemars::schema_for!(MeasureSpec)),
         ("limits", schemars::schema_for!(LimitsSpec)),
     ];
-    let mut paths = CHOICES.map(|key| ("train", key.to_owned())).to_vec();
+    let mut paths = UNIT_CHOICE_KEYS
+        .map(|key| ("train", key.to_owned()))
+        .to_vec();
     for (section, schema) in sections.map(|(section, schema)| (section, schema.to_value())) {
         let mut below = Vec::new();
         collect(&schema, &schema["$defs"], "", &mut below);
@@ -141,7 +143,7 @@ pub(super) fn long_path(written: &str, place: Place) -> Result<Vec<Key>, Diagnos
     let home = match written {
         "variant" => None,
         _ if !written.contains('.') => Some(home(written, place)?),
-        _ if PLAIN.contains(&section) || NAMED.contains(&section) => None,
+        _ if PLAIN.contains(&section) || NAMED_TABLE_SECTIONS.contains(&section) => None,
         _ => return Err(no_section(written, section, place)),
     };
     let names = home.into_iter().chain(path_names(written));
@@ -171,7 +173,7 @@ fn home(name: &str, place: Place) -> Result<&'static str, Diagnostic> {
 
 fn homeless(name: &str, place: Place) -> Diagnostic {
     let diagnostic = Diagnostic::error(format!("no setting is called `{name}`"));
-    if PLAIN.contains(&name) || NAMED.contains(&name) {
+    if PLAIN.contains(&name) || NAMED_TABLE_SECTIONS.contains(&name) {
         return diagnostic
             .at(place, "this is a section")
             .help(format!("name a key of it, for example `\"{name}.…\"`"));
@@ -208,7 +210,7 @@ fn no_section(written: &str, section: &str, place: Place) -> Diagnostic {
     if is_fixed(section) {
         return fixed(section, place);
     }
-    let sections = || PLAIN.into_iter().chain(NAMED);
+    let sections = || PLAIN.into_iter().chain(NAMED_TABLE_SECTIONS);
     let short = PATHS.iter().find(|(_, path)| path == section);
     let meant = short.map(|(home, _)| format!("did you mean `{home}.{written}`?"));
     Diagnostic::error(format!("`{written}` leads nowhere"))

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::cell::SAFETENSORS;
-use super::resolve::{absolute, near};
+use super::resolve::{absolute, similar_file_help};
 use crate::diag::Diagnostic;
 use crate::layers::checkpoint;
 
@@ -35,7 +35,7 @@ pub(super) fn mistake(folder: &Path, written: &str) -> Option<Diagnostic> {
         ))
     } else {
         Diagnostic::error(format!("`train.init-from`: there is no file `{written}`"))
-            .maybe_help(near(&path, written))
+            .maybe_help(similar_file_help(&path, written))
             .help("a path is relative to the manifest's folder")
     };
     Some(found)

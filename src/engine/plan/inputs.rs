@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::datasets::{DatasetError, DatasetFacts, DatasetSpec, FingerprintCache};
 use crate::device::DeviceKind;
 
-use super::commands::{Commands, kept};
+use super::commands::{Commands, get_or_compute};
 use super::memo::Part;
-use super::probe::{DeviceAnswer, device_facts};
+use super::probe::{DeviceFactsResult, device_facts};
 
 type FactsOf = dyn Fn(&DatasetSpec, f64) -> Result<DatasetFacts, DatasetError> + Send + Sync;
-type DeviceOf = dyn Fn(DeviceKind) -> DeviceAnswer + Send + Sync;
+type DeviceOf = dyn Fn(DeviceKind) -> DeviceFactsResult + Send + Sync;
 
 /// What planning reads besides the manifest: facts of datasets, devices and programs. Planning changes none of them.
 #[derive(Clone)]
@@ -25,10 +25,10 @@ pub struct PlanInputs {
     pub(super) programs: Option<PathBuf>,
 }
 
-type KnownFacts = HashMap<(Arc<str>, u64), Facts>;
+type KnownFacts = HashMap<(Arc<str>, u64), DatasetFactsResult>;
 
 /// Facts of a dataset, or the error for which they are unknown.
-pub type Facts = Result<Arc<DatasetFacts>, Arc<DatasetError>>;
+pub type DatasetFactsResult = Result<Arc<DatasetFacts>, Arc<DatasetError>>;
 
 impl std::fmt::Debug for PlanInputs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -40,7 +40,7 @@ impl PlanInputs {
     /// Inputs from two functions: `facts` returns the facts of a dataset, `device` those of a device.
     pub fn new(
         facts: impl Fn(&DatasetSpec, f64) -> Result<DatasetFacts, DatasetError> + Send + Sync + 'static,
-        device: impl Fn(DeviceKind) -> DeviceAnswer + Send + Sync + 'static,
+        device: impl Fn(DeviceKind) -> DeviceFactsResult + Send + Sync + 'static,
     ) -> Self {
         Self {
             facts: Arc::new(facts),
@@ -53,16 +53,16 @@ impl PlanInputs {
 
     /// Inputs that describe this machine and this build.
     pub fn of_this_machine() -> Self {
-        Self::remembering(Arc::default(), |_| ())
+        Self::with_fingerprint_cache(Arc::default(), |_| ())
     }
 
     /// Inputs that describe this machine and this build. The cache `fingerprints` of file digests is used and extended;
     /// `tell` gets messages about what takes long, such as the commands of `requires`.
-    pub fn remembering(
+    pub fn with_fingerprint_cache(
         fingerprints: Arc<Mutex<FingerprintCache>>,
         tell: impl Fn(&str) + Send + Sync + 'static,
     ) -> Self {
-        let commands = Commands::remembering(Arc::clone(&fingerprints), Box::new(tell));
+        let commands = Commands::with_digest_cache(Arc::clone(&fingerprints), Box::new(tell));
         let commands = Arc::new(commands);
         let facts = move |dataset: &DatasetSpec, fraction: f64| {
             let mut known = fingerprints.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,9 +98,13 @@ impl PlanInputs {
     }
 
     /// Facts of `dataset` with `validation_fraction` of its training rows reserved for validation.
-    pub(super) fn facts(&self, dataset: &Part<DatasetSpec>, validation_fraction: f64) -> Facts {
+    pub(super) fn facts(
+        &self,
+        dataset: &Part<DatasetSpec>,
+        validation_fraction: f64,
+    ) -> DatasetFactsResult {
         let name = (Arc::clone(&dataset.digest), validation_fraction.to_bits());
-        kept(&self.known, name, || {
+        get_or_compute(&self.known, name, || {
             let facts = (self.facts)(&dataset.value, validation_fraction);
             facts.map(Arc::new).map_err(Arc::new)
         })
@@ -110,7 +114,7 @@ impl PlanInputs {
     ///
     /// # Errors
     /// The device is not available; a sentence says why.
-    pub fn device(&self, device: DeviceKind) -> DeviceAnswer {
+    pub fn device(&self, device: DeviceKind) -> DeviceFactsResult {
         (self.device)(device)
     }
 
@@ -118,7 +122,7 @@ impl PlanInputs {
     ///
     /// # Errors
     /// The device is not available; a sentence says why.
-    pub fn presence(&self, device: DeviceKind) -> Result<(), String> {
+    pub fn check_available(&self, device: DeviceKind) -> Result<(), String> {
         self.device(device).map(drop)
     }
 

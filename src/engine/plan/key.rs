@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::base::text::{into_visible, visible};
+use crate::base::text::{escape_control, into_escaped};
 use crate::manifest::{Node, Value};
 
 /// Key of the only cell of a plan without axes.
-pub(super) const LONELY: &str = "cell";
+pub(super) const SINGLE_CELL_KEY: &str = "cell";
 
 /// The text of an axis value in keys.
 ///
@@ -51,7 +51,7 @@ fn string(text: &str) -> String {
         text.to_owned()
     } else {
         // JSON escapes only some control characters; the others are escaped here.
-        into_visible(serde_json::Value::from(text).to_string())
+        into_escaped(serde_json::Value::from(text).to_string())
     }
 }
 
@@ -71,7 +71,8 @@ pub fn axis_value(text: &str) -> Cow<'_, str> {
     let Some(inside) = inside.filter(|inside| !inside.is_empty()) else {
         return Cow::Borrowed(text);
     };
-    let is_plain = |value: &String| !value.contains(['\n', '\t']) && visible(value) == *value;
+    let is_plain =
+        |value: &String| !value.contains(['\n', '\t']) && escape_control(value) == *value;
     let value = serde_json::from_str(text).ok().filter(is_plain);
     value.map_or(Cow::Borrowed(inside), Cow::Owned)
 }

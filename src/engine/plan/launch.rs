@@ -13,8 +13,8 @@ use crate::base::hash::Digest;
 pub struct Program {
     /// Working folder of the program, absolute.
     pub folder: PathBuf,
-    /// Program and arguments; placeholders that only the run can fill ([`crate::models::RUN_WORDS`]) are still in
-    /// braces.
+    /// Program and arguments; placeholders that only the run can fill ([`crate::models::RUN_PLACEHOLDERS`]) are still
+    /// in braces.
     pub arguments: Vec<String>,
     /// Environment variables that pass parameters.
     pub environment: BTreeMap<String, String>,

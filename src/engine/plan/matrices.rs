@@ -60,7 +60,11 @@ pub(super) fn read(
 }
 
 /// Reports names that two matrices share.
-pub(super) fn names_twice(matrices: &[Matrix], places: &[Place], mistakes: &mut Vec<Diagnostic>) {
+pub(super) fn report_duplicate_names(
+    matrices: &[Matrix],
+    places: &[Place],
+    mistakes: &mut Vec<Diagnostic>,
+) {
     let named = matrices.iter().zip(places);
     let named = named.filter_map(|(matrix, place)| Some((matrix.name.as_deref()?, *place)));
     for (name, place, first) in repeated(named.filter(|(name, _)| !name.is_empty())) {

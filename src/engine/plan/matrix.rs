@@ -200,7 +200,7 @@ impl Matrix {
     }
 
     /// Removes cells of `include` that the product already contains, and sorts the others into row order.
-    pub(super) fn settle_includes(&mut self) {
+    pub(super) fn dedup_and_sort_includes(&mut self) {
         let mut includes = std::mem::take(&mut self.includes);
         includes.retain(|choice| !self.is_product(choice) || self.is_excluded(choice));
         includes.sort_by(|one, other| compare(&self.axes, one, other));

@@ -62,48 +62,49 @@ pub use cell::{
     CellSpec, Checkpoint, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec, WatchedSplit,
 };
 pub use check::Feasibility;
-pub(crate) use commands::matching;
-pub use commands::{REQUIREMENT_TIME, output};
+pub(crate) use commands::digest_matching_files;
+pub use commands::{REQUIREMENT_TIME, run_for_output};
 pub use data::{DataNotes, HeldOut};
 pub use declared::is_free_column;
-pub use head::wrong_name;
-pub use inputs::{Facts, PlanInputs};
+pub use head::experiment_name_error;
+pub use inputs::{DatasetFactsResult, PlanInputs};
 pub use key::{axis_value, key_parts};
 pub use launch::Program;
-pub use only::{Only, Selection};
+pub use only::{CellFilter, Selection};
 pub use planned::PlannedCell;
 pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};
-pub use probe::{DeviceAnswer, device_facts, known_devices, probe, probe_devices_by};
+pub use probe::{DeviceFactsResult, device_facts, known_devices, probe, set_probe_program};
 pub use program::TRAIN_KEYS_IN_ORDER;
 pub use reported::{
-    COMPARISON, SEARCH_TEMPLATE, TEMPLATES, default_template, is_results_name, template_meant,
+    COMPARISON_TEMPLATE, SEARCH_TEMPLATE, TEMPLATES, default_template, is_results_name,
+    suggest_template,
 };
 pub use resolve::absolute;
 pub use results_root::{experiment_folder, manifests_with_name, project_folder, results_root};
-pub use resume::{Resume, STATE};
+pub use resume::{ResumeFiles, STATE_FILE_PREFIX};
 pub use schema::manifest_schema;
 pub use settings::{
-    CompareSpec, CostSpec, Language, LimitsSpec, MeasureSpec, ReachSpec, ReportSpec, TargetSpec,
-    UntilSpec,
+    CompareSpec, CostSpec, Language, LimitsSpec, MeasureSpec, MetricTargetSpec, ReportSpec,
+    TargetSpec, UntilSpec,
 };
 pub use slurm::SlurmSpec;
-pub use targets::{METRIC_SPLITS, TARGET_COLUMNS};
-pub use texts::{Texts, Translated};
+pub use targets::{TARGET_COLUMNS, TARGET_METRIC_PREFIXES};
+pub use texts::{LocalizedText, TitleAndQuestion};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::diag::Failure;
 
-use assign::Written;
+use assign::ManifestSections;
 use matrix::Matrix;
-use search::{SearchSpec, Searched};
+use search::{SearchSpec, StudyList};
 
 /// Options of planning.
 #[derive(Debug, Clone, Default)]
 pub struct PlanOptions {
     /// Cells to select; without it, all. The other cells stay part of the plan.
-    pub only: Option<Only>,
+    pub only: Option<CellFilter>,
     /// Name of the results folder (`run --as NAME`); without it, the manifest's name.
     pub results_name: Option<String>,
 }
@@ -118,7 +119,7 @@ pub struct Plan {
     /// The question that the experiment is to answer (`question`), if the manifest has one.
     pub question: Option<String>,
     /// Title and question in every language of the manifest.
-    pub translated: Translated,
+    pub translated: TitleAndQuestion,
     /// Name of the manifest whose recommendations this one tests.
     pub follows: Option<String>,
     /// The axes, in manifest order; `matrix` first if there are several matrices. In a search the axis `trial` and one
@@ -148,8 +149,8 @@ pub struct Plan {
     pub data_notes: DataNotes,
     /// Warnings about the manifest, to be shown with [`Failure::render_each`].
     pub warnings: Failure,
-    written: Written,
-    searched: Searched,
+    written: ManifestSections,
+    searched: StudyList,
     matrices: Vec<Matrix>,
     count: usize,
     selection: Option<Selection>,
@@ -189,7 +190,7 @@ impl Plan {
     /// Whether `--only` selects the cell; in a search, whether it selects the study of the trial.
     pub fn is_selected(&self, cell: &PlannedCell) -> bool {
         let selection = self.selection.as_ref();
-        selection.is_none_or(|selection| selection.holds(&cell.axes))
+        selection.is_none_or(|selection| selection.selects_cell(&cell.axes))
     }
 
     fn checkpoint_folder(&self, cell_hash: &str) -> PathBuf {

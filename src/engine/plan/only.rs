@@ -11,7 +11,7 @@ use super::key::split;
 /// A selection of cells by axis values. A term names an axis and values; a cell is selected if it has one of the values
 /// of every term.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Only {
+pub struct CellFilter {
     terms: Vec<(String, Vec<String>)>,
 }
 
@@ -21,7 +21,7 @@ pub struct Selection {
     terms: Vec<(usize, Vec<String>)>,
 }
 
-impl Only {
+impl CellFilter {
     /// Reads `axis=value|value,axis=value`; commas and bars in double quotes are literal.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ impl Only {
             if axis.trim().is_empty() || values.iter().any(String::is_empty) {
                 let title = format!("`--only`: `{term}` is not `axis=value`");
                 let help = "for example `--only 'device=cpu,batch-size=8|16'`".to_owned();
-                return Err(Failure::plain(title, Some(help)));
+                return Err(Failure::without_source(title, Some(help)));
             }
             Ok((axis.trim().to_owned(), values))
         };
@@ -63,7 +63,7 @@ impl Only {
 
 impl Selection {
     /// Whether a cell with these axis values is selected.
-    pub fn holds(&self, texts: &[impl AsRef<str>]) -> bool {
+    pub fn selects_cell(&self, texts: &[impl AsRef<str>]) -> bool {
         let fits = |(index, values): &(usize, Vec<String>)| {
             let text = texts.get(*index);
             text.is_some_and(|text| values.iter().any(|value| value == text.as_ref()))
@@ -88,7 +88,7 @@ fn index_of(name: &str, axes: &[AxisInfo]) -> Result<usize, Failure> {
         } else {
             format!("the axes are {}", list(names()))
         };
-        Failure::plain(format!("`--only`: there is no axis `{name}`"), Some(advice))
+        Failure::without_source(format!("`--only`: there is no axis `{name}`"), Some(advice))
     })
 }
 
@@ -107,6 +107,6 @@ fn value_of(axis: &str, value: &str, known: &[Arc<str>]) -> Result<String, Failu
         let all = || format!("its values are {}", list(texts()));
         let advice = did_you_mean(value, texts()).unwrap_or_else(all);
         let title = format!("`--only`: axis `{axis}` has no value `{value}`");
-        Failure::plain(title, Some(advice))
+        Failure::without_source(title, Some(advice))
     })
 }

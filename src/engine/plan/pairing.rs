@@ -28,7 +28,7 @@ pub(super) struct Data {
 
 /// Properties of a cell that follow from its model, dataset, loss and validation together.
 #[derive(Debug, Clone)]
-pub(super) struct Pairing {
+pub(super) struct ModelDataFit {
     /// FLOPs of a forward pass, per sample; `None` if unknown.
     pub(super) flops: Option<f64>,
     /// Why model, data and loss do not fit together; `None` if they do.
@@ -48,7 +48,7 @@ impl Data {
         dataset: &Part<DatasetSpec>,
         validation: &ValidationSpec,
     ) -> Self {
-        let (facts, unknown) = match inputs.facts(dataset, validation.share()) {
+        let (facts, unknown) = match inputs.facts(dataset, validation.fraction_or_zero()) {
             Ok(facts) => (facts, None),
             Err(unknown) => (Arc::new(no_facts()), Some(unknown)),
         };
@@ -93,7 +93,7 @@ fn task(loss: &LossSpec, data: &Data, is_given_split: bool) -> Arc<str> {
     .into()
 }
 
-impl Pairing {
+impl ModelDataFit {
     /// Combines a model with data and a loss.
     pub(super) fn of(model: &Part<ModelSpec>, loss: &Part<LossSpec>, data: &Data) -> Self {
         let facts = &data.facts;
@@ -119,13 +119,13 @@ impl Pairing {
     }
 }
 
-/// The digest of a model, and [`Pairing::normalises_rows`]. For a declared model that fits its data, the digest is
+/// The digest of a model, and [`ModelDataFit::normalises_rows`]. For a declared model that fits its data, the digest is
 /// computed from the expanded layers, so that different descriptions of the same model give the same cell.
 fn expanded(model: &Part<ModelSpec>, facts: &DatasetFacts) -> (Arc<str>, bool) {
     if let ModelSpec::Layers(spec) = &*model.value
         && let Ok(layers) = spec.expand(facts.features, facts.target)
     {
-        let normalises_rows = layers.iter().any(Layer::normalises_rows);
+        let normalises_rows = layers.iter().any(Layer::has_one_value_batch_norm);
         return (digest(&layers).into(), normalises_rows);
     }
     (Arc::clone(&model.digest), false)

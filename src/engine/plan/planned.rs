@@ -12,7 +12,7 @@ use super::Plan;
 use super::cell::CellSpec;
 use super::check::{self, Feasibility};
 use super::identity::combine;
-use super::key::{LONELY, axis_value};
+use super::key::{SINGLE_CELL_KEY, axis_value};
 use super::launch::Program;
 use super::matrix::Matrix;
 use super::program::program;
@@ -129,7 +129,7 @@ impl<'a> Resolver<'a> {
         let command = cell.model.value.command();
         let problem = cell.problem.as_ref().map(ToString::to_string);
         let wrong = problem
-            .or_else(|| check::wrong_arithmetic(&cell.train).filter(|_| command.is_none()))
+            .or_else(|| check::unsupported_precision(&cell.train).filter(|_| command.is_none()))
             .or_else(|| Some(cell.data.unknown.as_ref()?.to_string()))
             .or_else(|| check::misfit(cell).filter(|_| command.is_none()));
         if let Some(reason) = wrong {
@@ -147,7 +147,7 @@ impl<'a> Resolver<'a> {
             }
         } else {
             let device = self.plan.inputs.device(cell.train.device);
-            let lack = |facts| check::lacking_arithmetic(&cell.train, &facts);
+            let lack = |facts| check::device_lacks_precision(&cell.train, &facts);
             (None, device.map_or_else(Some, lack))
         };
         let skipped = |reason: String| Feasibility::Skipped(one_line(&reason));
@@ -181,7 +181,7 @@ impl Plan {
             }
         }
         if key.is_empty() {
-            LONELY.to_owned()
+            SINGLE_CELL_KEY.to_owned()
         } else {
             key
         }

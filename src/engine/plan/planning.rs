@@ -77,7 +77,7 @@ impl Plan {
         }
         self.count = self.matrices.iter().map(Matrix::count).sum();
         if self.count == 0 {
-            return Err(references::nothing_left(root));
+            return Err(references::no_cells_error(root));
         }
         let runs = self.matrices.iter().map(|matrix| self.runs_of(matrix));
         let runs = runs.fold(0, u64::saturating_add);
@@ -95,10 +95,10 @@ impl Plan {
     fn runs_of(&self, matrix: &Matrix) -> u64 {
         let reader = Reader::new(self, matrix);
         let axes = reader.axes_of(&[Unit::Measure]);
-        let choices = tries::tries(matrix, &axes, Axis::all);
+        let choices = tries::value_combinations(matrix, &axes, Axis::all);
         let runs = choices.iter().map(|choice| {
             let measure = reader.at(choice).plain::<MeasureSpec>().unwrap_or_default();
-            measure.seeds.len() as f64 * measure.most_repeats() as f64
+            measure.seeds.len() as f64 * measure.max_repeats() as f64
         });
         let mean = runs.sum::<f64>() / choices.len().max(1) as f64;
         let trials = self.search.as_ref().map_or(1, |search| search.trials);

@@ -83,7 +83,7 @@ impl PredictedColumn {
     }
 
     /// The column's displayed name.
-    pub fn words(self) -> &'static str {
+    pub fn display_name(self) -> &'static str {
         match self {
             Self::SamplesPerS => "throughput",
             Self::TrainS => "training time",

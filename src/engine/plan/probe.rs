@@ -8,21 +8,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::commands::output;
+use super::commands::run_for_output;
 use crate::device::{DeviceError, DeviceFacts, DeviceKind};
 use crate::ops::{DeviceJob, Kernels, run_on};
 
 /// Facts about a device, or why it is not available.
-pub type DeviceAnswer = Result<DeviceFacts, String>;
+pub type DeviceFactsResult = Result<DeviceFacts, String>;
 
 /// Time limit of the child; the driver's first start after a boot takes seconds.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-static KNOWN: Mutex<BTreeMap<DeviceKind, DeviceAnswer>> = Mutex::new(BTreeMap::new());
+static KNOWN: Mutex<BTreeMap<DeviceKind, DeviceFactsResult>> = Mutex::new(BTreeMap::new());
 
 /// Makes `device_facts` query GPUs through `program probe DEVICE`; without this call, this process queries them.
-pub fn probe_devices_by(program: PathBuf) {
+pub fn set_probe_program(program: PathBuf) {
     // Further calls have no effect; the program calls this once.
     let _ = PROGRAM.set(program);
 }
@@ -31,7 +31,7 @@ pub fn probe_devices_by(program: PathBuf) {
 ///
 /// # Errors
 /// The device is not available; a sentence says why.
-pub fn device_facts(device: DeviceKind) -> DeviceAnswer {
+pub fn device_facts(device: DeviceKind) -> DeviceFactsResult {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let ask = || match PROGRAM.get() {
         Some(program) if device != DeviceKind::Cpu && cfg!(feature = "cuda") => {
@@ -52,7 +52,7 @@ pub fn known_devices() -> Vec<DeviceFacts> {
 ///
 /// # Errors
 /// The device is not available; a sentence says why.
-pub fn probe(device: DeviceKind) -> DeviceAnswer {
+pub fn probe(device: DeviceKind) -> DeviceFactsResult {
     let facts = run_on(device, Ask).and_then(|facts| facts);
     facts.map_err(|error| error.to_string())
 }
@@ -67,16 +67,16 @@ impl DeviceJob for Ask {
     }
 }
 
-fn ask_child(program: &Path, device: DeviceKind) -> DeviceAnswer {
+fn ask_child(program: &Path, device: DeviceKind) -> DeviceFactsResult {
     let program = program.to_string_lossy().into_owned();
     let command = [program, "probe".to_owned(), device.to_string()];
     let cannot = |why| format!("cannot ask for `{device}`: {why}");
-    let (_, text) = output(Path::new("."), &command, PATIENCE, &|| ()).map_err(cannot)?;
+    let (_, text) = run_for_output(Path::new("."), &command, PATIENCE, &|| ()).map_err(cannot)?;
     let mut lines = text.lines();
     // A driver may have written text before the answer on the same line.
     let answer = lines.find_map(|line| {
         let json = &line[line.find('{')?..];
-        serde_json::from_str::<DeviceAnswer>(json).ok()
+        serde_json::from_str::<DeviceFactsResult>(json).ok()
     });
     answer.unwrap_or_else(|| {
         let last = text.trim().lines().last().unwrap_or("no message");
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn the_processor_is_always_here() {
         let facts = device_facts(DeviceKind::Cpu).unwrap();
-        assert_eq!(facts.class(), "cpu");
+        assert_eq!(facts.numeric_class_name(), "cpu");
     }
 
     #[cfg(not(feature = "cuda"))]
@@ -106,7 +106,10 @@ mod tests {
     fn a_gpu_names_itself_and_one_too_many_is_absent() {
         let facts = device_facts(DeviceKind::Cuda(0)).unwrap();
         assert_eq!((facts.capability, facts.count), (Some((9, 0)), 1));
-        assert!(facts.class().starts_with("cuda-stand-in"), "{facts:?}");
+        assert!(
+            facts.numeric_class_name().starts_with("cuda-stand-in"),
+            "{facts:?}"
+        );
         let reason = device_facts(DeviceKind::Cuda(7)).unwrap_err();
         assert!(reason.contains("counts 1 GPU"), "{reason}");
     }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use crate::diag::Diagnostic;
-use crate::manifest::{Key, Table, typed};
+use crate::manifest::{Key, Table, deserialize_section};
 use crate::models::{
-    CommandSpec, MetricSpec, Mistake, Parameter, ParameterPassing, RUN_WORDS, Template,
+    CommandSpec, MetricSpec, Mistake, Parameter, ParameterPassing, RUN_PLACEHOLDERS, Template,
     argument_text, escaped,
 };
 
@@ -23,9 +23,9 @@ use super::launch::Program;
 use super::matrix::Axis;
 use super::reader::Reader;
 use super::resolve::absolute;
-use super::tries::tries;
+use super::tries::value_combinations;
 use super::units::{Resolved, Units};
-use super::validate::in_axis;
+use super::validate::with_axis_name;
 
 impl Program {
     /// The parts of the cell hash of a cell that this program trains: names and digests.
@@ -113,7 +113,7 @@ pub(super) fn program(
 /// read the order file, and its arguments contain neither `{seed}` nor `{split}`.
 fn unreached_seeds(spec: &CommandSpec, cell: &Resolved) -> Option<Mistake> {
     let is_one = cell.measure.value.seeds.len() < 2;
-    if is_one || spec.scrape.is_empty() || spec.is_named("seed") || spec.is_given_split() {
+    if is_one || spec.scrape.is_empty() || spec.has_placeholder("seed") || spec.is_given_split() {
         return None;
     }
     let message = "no seed reaches the program, whose results are read by `scrape`: all of \
@@ -209,7 +209,7 @@ fn argument(
         return Ok(is_set.then(|| escaped(flag)));
     }
     let value = |name: &str| {
-        if RUN_WORDS.contains(&name) {
+        if RUN_PLACEHOLDERS.contains(&name) {
             return Ok(None);
         }
         if let Some(parameter) = parameters.get(name) {
@@ -232,7 +232,7 @@ fn unknown_name(name: &str, parameters: &BTreeMap<String, Parameter>) -> Mistake
     let known: Vec<&str> = parameters
         .keys()
         .map(String::as_str)
-        .chain(RUN_WORDS)
+        .chain(RUN_PLACEHOLDERS)
         .collect();
     let meant = crate::diag::did_you_mean(name, known.iter().copied());
     let mistake = Mistake::new(&[], message).maybe_help(meant);
@@ -267,7 +267,7 @@ pub(super) fn metrics(root: &Table) -> BTreeMap<String, MetricSpec> {
         let table = node.as_table()?;
         let metrics = table.get("metrics")?;
         let is_command = table.text("kind") == Some("command");
-        is_command.then(|| typed::<BTreeMap<String, MetricSpec>>(metrics).ok())?
+        is_command.then(|| deserialize_section::<BTreeMap<String, MetricSpec>>(metrics).ok())?
     });
     metrics.flatten().collect()
 }
@@ -284,7 +284,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         let axes = reader.axes_of(&[Unit::Model]);
         let mut units = Units::new(reader);
         let mut found: BTreeMap<String, Vec<Mistake>> = BTreeMap::new();
-        for choice in tries(matrix, &axes, Axis::telling) {
+        for choice in value_combinations(matrix, &axes, Axis::representative_values) {
             let cell = units.resolve(&choice);
             let Some(spec) = cell.model.value.command() else {
                 has_own = true;
@@ -304,7 +304,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         for (name, wrong) in found {
             let node = reader.named_section("models", &name);
             let placed = declared::diagnostics(&name, &node, &wrong).into_iter();
-            mistakes.extend(placed.map(|mistake| in_axis(mistake, plan, matrix)));
+            mistakes.extend(placed.map(|mistake| with_axis_name(mistake, plan, matrix)));
         }
     }
     if !has_own && mistakes.is_empty() {

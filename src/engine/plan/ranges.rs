@@ -151,10 +151,14 @@ pub(super) fn check<T: JsonSchema>(shown: &str, node: &Node) -> Vec<Diagnostic> 
 }
 
 /// Diagnostics for mistakes that a settings type found in its values, with their positions in the section `shown`.
-pub(super) fn refused(shown: &str, node: &Node, errors: &[RangeError]) -> Vec<Diagnostic> {
+pub(super) fn range_error_diagnostics(
+    shown: &str,
+    node: &Node,
+    errors: &[RangeError],
+) -> Vec<Diagnostic> {
     let refused = |error: &RangeError| {
         let RangeError { key, message } = error;
-        let written = node.as_table().and_then(|table| table.below(key));
+        let written = node.as_table().and_then(|table| table.at_path(key));
         let label = message.split(", not ").next().unwrap_or(message);
         Diagnostic::error(format!("`{shown}.{key}` {message}"))
             .at(written.unwrap_or(node).place, label)

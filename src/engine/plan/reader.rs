@@ -8,7 +8,7 @@ use crate::datasets::DatasetSpec;
 use crate::diag::{Diagnostic, Place, did_you_mean, list};
 use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
-use crate::manifest::{Complaint, Key, Node, Table, Value};
+use crate::manifest::{DeserializeError, Key, Node, Table, Value};
 use crate::models::ModelSpec;
 use crate::optim::{OptimizerSpec, RangeError, ScheduleSpec};
 
@@ -16,10 +16,10 @@ use super::Plan;
 use super::assign::{Assignment, is_of_train, overlay};
 use super::cell::{TrainSpec, ValidationSpec};
 use super::declared;
-use super::homes::{CHOICES, Unit};
+use super::homes::{UNIT_CHOICE_KEYS, Unit};
 use super::initial_weights;
 use super::matrix::Matrix;
-use super::resolve::{Read, absolute, read, read_checked};
+use super::resolve::{SectionResult, absolute, read, read_checked};
 use super::section::Section;
 use super::settings::{LimitsSpec, MeasureSpec};
 
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         errors.unwrap_or_default()
     }
 
-    pub(super) fn model(self) -> Read<(String, ModelSpec)> {
+    pub(super) fn model(self) -> SectionResult<(String, ModelSpec)> {
         let (name, model) = self.named::<ModelSpec>("model")?;
         let node = || self.named_section("models", &name);
         let mistakes = declared::mistakes(&name, node, &model);
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The dataset and its name; paths in the dataset are absolute.
-    pub(super) fn dataset(self) -> Read<(String, DatasetSpec)> {
+    pub(super) fn dataset(self) -> SectionResult<(String, DatasetSpec)> {
         if self.chosen("dataset").is_none() && self.is_command() {
             return Ok((String::new(), DatasetSpec::Absent));
         }
@@ -133,20 +133,20 @@ impl<'a> Reader<'a> {
     }
 
     /// The loss that the cell names, with its name; `None` if it names none.
-    pub(super) fn loss(self) -> Option<Read<(String, LossSpec)>> {
+    pub(super) fn loss(self) -> Option<SectionResult<(String, LossSpec)>> {
         let chosen = self.chosen("loss")?.map_err(|mistake| vec![mistake]);
         Some(chosen.and_then(|chosen| self.of_name("loss", chosen)))
     }
 
     /// `[train]` without the units that it contains, with the file of initial weights as an absolute path.
-    pub(super) fn train(self) -> Read<TrainSpec> {
+    pub(super) fn train(self) -> SectionResult<TrainSpec> {
         let mut node = self.section("train");
         if let Some(table) = node.as_table_mut() {
-            for name in CHOICES.into_iter().chain(Unit::PARTS_OF_TRAIN) {
+            for name in UNIT_CHOICE_KEYS.into_iter().chain(Unit::TRAIN_UNIT_KEYS) {
                 table.take(name);
             }
         }
-        let mut train: TrainSpec = read(&node, "train", &CHOICES)?;
+        let mut train: TrainSpec = read(&node, "train", &UNIT_CHOICE_KEYS)?;
         let folder = &self.plan.written.folder;
         train.init_from = train
             .init_from
@@ -154,11 +154,11 @@ impl<'a> Reader<'a> {
         Ok(train)
     }
 
-    pub(super) fn optimizer(self) -> Read<OptimizerSpec> {
+    pub(super) fn optimizer(self) -> SectionResult<OptimizerSpec> {
         self.train_part("optimizer", "adam", OptimizerSpec::check)
     }
 
-    pub(super) fn schedule(self) -> Read<ScheduleSpec> {
+    pub(super) fn schedule(self) -> SectionResult<ScheduleSpec> {
         // Finds only mistakes that exist for every learning rate and number of epochs.
         self.train_part("schedule", "constant", |schedule: &ScheduleSpec| {
             schedule.check(f64::INFINITY, 0)
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a section that is a single table.
-    pub(super) fn plain<T: Section>(self) -> Read<T> {
+    pub(super) fn plain<T: Section>(self) -> SectionResult<T> {
         read(&self.section(T::NAME), T::NAME, &[])
     }
 
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
     }
 
     fn overlaid(self, base: Node, section: &str, name: &str) -> Node {
-        let assignments = declared::lengthened(&base, self.assignments());
+        let assignments = declared::expand_parameter_paths(&base, self.assignments());
         overlay(base, &[section, name], assignments.iter())
     }
 
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
         name: &str,
         default_kind: &str,
         check: impl Fn(&T) -> Vec<RangeError>,
-    ) -> Read<T> {
+    ) -> SectionResult<T> {
         let root = &self.plan.written.root;
         let written = root
             .table("train")
@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn named<T: DeserializeOwned + JsonSchema>(self, what: &str) -> Read<(String, T)> {
+    fn named<T: DeserializeOwned + JsonSchema>(self, what: &str) -> SectionResult<(String, T)> {
         let chosen = self.chosen(what);
         let chosen = chosen.unwrap_or_else(|| Err(self.nothing_chosen(what, &kinds::<T>())));
         self.of_name(what, chosen.map_err(|mistake| vec![mistake])?)
@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
         self,
         what: &str,
         chosen: Key,
-    ) -> Read<(String, T)> {
+    ) -> SectionResult<(String, T)> {
         let (section, name) = (plural(what), chosen.name.as_str());
         let table = self.plan.written.root.table(&section);
         let base = match table.and_then(|table| table.get(name)) {
@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
             None if what == "loss" && kinds::<T>().contains(&name) => of_kind(&chosen),
             None => return Err(vec![unknown_name(what, &chosen, table, &kinds::<T>())]),
         };
-        let undeclared = declared::undeclared(&base, name, self.assignments());
+        let undeclared = declared::undeclared_parameter_errors(&base, name, self.assignments());
         if !undeclared.is_empty() {
             return Err(undeclared);
         }
@@ -318,7 +318,7 @@ pub(super) fn of_kind(kind: &Key) -> Node {
 /// Names of the variants of the enum `T` (its values of `kind`), in the order in which `fieldtrial list` shows them.
 pub(super) fn kinds<T: DeserializeOwned>() -> Vec<&'static str> {
     match T::deserialize(&of_kind(&Key::new("", Place::default()))) {
-        Err(Complaint::UnknownWord { accepted, .. }) => accepted,
+        Err(DeserializeError::UnknownWord { accepted, .. }) => accepted,
         _ => Vec::new(),
     }
 }

@@ -6,11 +6,11 @@ use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Key, Node, Table};
 
 use super::assign::is_of_train;
-use super::homes::NAMED;
+use super::homes::NAMED_TABLE_SECTIONS;
 use super::key::value_text;
 use super::matrix::{Axis, Matrix};
 use super::reader::Reader;
-use super::tries::tries;
+use super::tries::value_combinations;
 use super::{AxisInfo, Plan};
 
 /// Number of threads per core above which a warning is given.
@@ -35,7 +35,7 @@ fn unused(plan: &Plan, section: &str, what: &str, warnings: &mut Vec<Diagnostic>
     for matrix in &plan.matrices {
         let reader = Reader::new(plan, matrix);
         let axes = reader.axes_where(|path| is_of_train(path, what));
-        for choice in tries(matrix, &axes, Axis::all) {
+        for choice in value_combinations(matrix, &axes, Axis::all) {
             if let Some(Ok(chosen)) = reader.at(&choice).chosen(what) {
                 used.insert(chosen.name);
             }
@@ -88,7 +88,7 @@ pub(super) fn named_cell(plan: &Plan, table: &Table, path: &str, mistakes: &mut 
             Ok(axis) if !axis.has(&text) => {
                 let title = format!("`{path}`: axis `{}` has no value `{text}`", axis.name);
                 let mistake = Diagnostic::error(title).at(node.place, "not a value of the axis");
-                mistakes.push(mistake.among(&text, "its values are", axis.texts()));
+                mistakes.push(mistake.suggest_from(&text, "its values are", axis.texts()));
             }
             Ok(_) => {}
             Err(mistake) => mistakes.push(mistake),
@@ -107,7 +107,7 @@ pub(super) fn axis_called<'a>(
         let names = plan.axes.iter().map(|axis| axis.name.as_str());
         Diagnostic::error(format!("`{path}` names `{name}`, which is no axis"))
             .at(place, "not an axis")
-            .among(name, "the axes are", names)
+            .suggest_from(name, "the axes are", names)
     })
 }
 
@@ -157,14 +157,14 @@ fn treatment(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         Ok(axis) => axis,
         Err(mistake) => return mistakes.push(mistake),
     };
-    let axis = axis.with_values();
+    let axis = axis.with_unquoted_values();
     if let Some(value) = compare.text("baseline").filter(|value| !axis.has(value)) {
         let name = &axis.name;
         let title = format!("`compare.baseline` is `{value}`, which is no value of `{name}`");
         mistakes.push(
             Diagnostic::error(title)
                 .at(compare.place_of("baseline"), "not a value of the treatment")
-                .among(value, &format!("`{name}` has"), axis.texts()),
+                .suggest_from(value, &format!("`{name}` has"), axis.texts()),
         );
     }
 }
@@ -175,7 +175,7 @@ pub(super) fn too_large(place: Place, found: String, most: &str) -> Diagnostic {
         .help(format!("a plan has at most {most}"))
 }
 
-pub(super) fn nothing_left(root: &Table) -> Diagnostic {
+pub(super) fn no_cells_error(root: &Table) -> Diagnostic {
     let exclude = root
         .table("matrix")
         .and_then(|matrix| matrix.list("exclude").first());
@@ -220,7 +220,7 @@ fn overridden(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let searched = plan.searched.parameters.iter();
     let searched = searched.map(|one| Key::dotted(&one.path));
     for path in in_matrix.chain(searched) {
-        let written = plan.written.root.below(&path);
+        let written = plan.written.root.at_path(&path);
         if let Some(node) = written.filter(|node| node.place.is_override()) {
             mistakes.push(
                 Diagnostic::error(format!(
@@ -241,8 +241,8 @@ fn sets(matrix: &Matrix, path: &str) -> bool {
 }
 
 /// Removes and reports entries that a `--set` created because the file has no such entry (`--set models.mpl.hidden=8`).
-pub(super) fn overrides_of_nothing(sections: &mut Table, mistakes: &mut Vec<Diagnostic>) {
-    for section in NAMED {
+pub(super) fn check_overrides_exist(sections: &mut Table, mistakes: &mut Vec<Diagnostic>) {
+    for section in NAMED_TABLE_SECTIONS {
         let Some(table) = sections.get_mut(section).and_then(Node::as_table_mut) else {
             continue;
         };
@@ -260,7 +260,7 @@ pub(super) fn overrides_of_nothing(sections: &mut Table, mistakes: &mut Vec<Diag
 fn no_section(section: &str, key: &Key, label: &str, table: &Table) -> Diagnostic {
     Diagnostic::error(format!("there is no `[{section}.{}]`", key.name))
         .at(key.place, label)
-        .among(&key.name, &format!("`{section}` has"), table.names())
+        .suggest_from(&key.name, &format!("`{section}` has"), table.names())
 }
 
 /// Reports paths that lead to a model, dataset or loss that does not exist (`models.unte.base-channels`).
@@ -270,7 +270,7 @@ fn matrix_paths(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         let [section, key, ..] = path else { continue };
         let section = section.name.as_str();
         let table = plan.written.root.table(section).unwrap_or(&none);
-        if NAMED.contains(&section) && table.get(&key.name).is_none() {
+        if NAMED_TABLE_SECTIONS.contains(&section) && table.get(&key.name).is_none() {
             mistakes.push(no_section(section, key, "this path leads nowhere", table));
         }
     }

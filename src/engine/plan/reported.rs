@@ -11,7 +11,7 @@ use crate::manifest::{Node, Table};
 use crate::models::ModelSpec;
 use crate::tasks::{LABEL_METRICS, class_metrics};
 
-use super::answer_part::{TABLES, WORDS};
+use super::answer_part::{STRING_PARTS, TABLE_PARTS};
 use super::cell::WatchedSplit;
 use super::references::axis_called;
 use super::{Language, Plan, PlannedCell, axis_value, program, search};
@@ -31,7 +31,7 @@ pub const TEMPLATES: [(&str, &str); 4] = [
         "hyperparameter search: best trials, Pareto fronts, best value over time, importance of parameters, pruning, efficiency, cost",
     ),
     (
-        COMPARISON,
+        COMPARISON_TEMPLATE,
         "before and after along `[compare] treatment`: verdicts, every factor that changed, quality, cost; in English and German",
     ),
 ];
@@ -49,7 +49,7 @@ pub fn default_template(is_search: bool) -> &'static str {
 }
 
 /// The template that compares the values of a treatment, in the languages of `[report]`.
-pub const COMPARISON: &str = "comparison";
+pub const COMPARISON_TEMPLATE: &str = "comparison";
 
 /// Template names of earlier versions, with the names that replaced them.
 const RENAMED: [(&str, &str); 1] = [("summary", "analysis")];
@@ -120,7 +120,7 @@ fn unknown_names(named: &[(&str, &Node)], cells: &[PlannedCell]) -> Vec<Diagnost
             return (*setting == "answer").then(|| mistake.help(help));
         }
         let names = known.iter().map(String::as_str);
-        Some(mistake.among(metric, "the held-out rows have", names))
+        Some(mistake.suggest_from(metric, "the held-out rows have", names))
     });
     unknown.collect()
 }
@@ -133,7 +133,7 @@ fn unknown_metrics(target: &Node, known: &BTreeSet<String>) -> Vec<Diagnostic> {
         let name = node.as_str().filter(|name| !known.contains(*name))?;
         let title = format!("`report.target`: no cell has the metric `{name}`");
         let mistake = Diagnostic::error(title).at(node.place, "not a metric of these cells");
-        Some(mistake.among(name, "every epoch has", known.iter().map(String::as_str)))
+        Some(mistake.suggest_from(name, "every epoch has", known.iter().map(String::as_str)))
     });
     unknown.collect()
 }
@@ -210,29 +210,31 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
 /// Reports if the template `comparison` is used without a treatment, or with one that has a single value.
 fn compared(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
     let mut templates = report.list("templates").iter();
-    let Some(node) = templates.find(|node| node.as_str() == Some(COMPARISON)) else {
+    let Some(node) = templates.find(|node| node.as_str() == Some(COMPARISON_TEMPLATE)) else {
         return;
     };
     let Some(treatment) = &plan.compare.treatment else {
         let names = plan.axes.iter().map(|axis| axis.name.as_str());
         mistakes.push(
-            Diagnostic::error(format!("the template `{COMPARISON}` needs a treatment"))
-                .at(node.place, "compared along which axis?")
-                .help("name an axis in `[compare]`: `treatment = \"AXIS\"`")
-                .help(format!("the axes are {}", list(names))),
+            Diagnostic::error(format!(
+                "the template `{COMPARISON_TEMPLATE}` needs a treatment"
+            ))
+            .at(node.place, "compared along which axis?")
+            .help("name an axis in `[compare]`: `treatment = \"AXIS\"`")
+            .help(format!("the axes are {}", list(names))),
         );
         return;
     };
     if let Some(axis) = plan.axis(treatment).filter(|axis| axis.values.len() < 2) {
         let name = &axis.name;
-        let title = format!("the template `{COMPARISON}` needs two values of `{name}`");
+        let title = format!("the template `{COMPARISON_TEMPLATE}` needs two values of `{name}`");
         let mistake = Diagnostic::error(title).at(node.place, "nothing to compare");
         mistakes.push(mistake.help(format!("the treatment `{name}` has one value only")));
     }
 }
 
 /// Advice for an unknown template name: "did you mean …?" with a similar name; `None` if no name is similar.
-pub fn template_meant(name: &str) -> Option<String> {
+pub fn suggest_template(name: &str) -> Option<String> {
     let renamed = RENAMED.iter().find(|(old, _)| *old == name);
     let meant = renamed.map(|(_, meant)| format!("did you mean `{meant}`?"));
     meant.or_else(|| did_you_mean(name, TEMPLATES.map(|(name, _)| name)))
@@ -248,7 +250,7 @@ fn is_known(folder: &Path, name: &str) -> bool {
 fn unknown(node: &Node, name: &str) -> Diagnostic {
     Diagnostic::error(format!("unknown template `{name}`"))
         .at(node.place, "no template of this name")
-        .maybe_help(template_meant(name))
+        .maybe_help(suggest_template(name))
         .help(format!(
             "there are {}, and `<name>.md.j2` or `<name>.html.j2` in `reports/templates`",
             list(TEMPLATES.map(|(name, _)| name))
@@ -322,14 +324,14 @@ fn answers(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
     let is_known = |name: &str| declared.contains_key(name);
     for node in report.list("answer") {
         if let Some(name) = node.as_str() {
-            let is_known = is_known(name) || WORDS.contains(&name);
+            let is_known = is_known(name) || STRING_PARTS.contains(&name);
             mistakes.extend((!is_known).then(|| undecided(node.place, name)).flatten());
             continue;
         }
         let Some(table) = node.as_table() else {
             continue;
         };
-        for part in TABLES {
+        for part in TABLE_PARTS {
             let Some(name) = table.text(part) else {
                 continue;
             };
@@ -350,12 +352,16 @@ fn undecided(place: Place, name: &str) -> Option<Diagnostic> {
         return None;
     }
     let title = format!("`report.answer` names `{name}`, by which nothing is better or worse");
-    let known = || search::objective::known_columns().into_iter().chain(WORDS);
+    let known = || {
+        search::objective::known_columns()
+            .into_iter()
+            .chain(STRING_PARTS)
+    };
     let metrics = METRICS
         .iter()
         .flat_map(|metric| ["val_", "test_", "train_"].map(|split| format!("{split}{metric}")));
     let metrics: Vec<String> = metrics.collect();
-    let parts = TABLES.map(|part| format!("{{ {part} = … }}"));
+    let parts = TABLE_PARTS.map(|part| format!("{{ {part} = … }}"));
     Some(
         Diagnostic::error(title)
             .at(place, "neither a measured column nor a metric")

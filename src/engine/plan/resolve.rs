@@ -8,22 +8,22 @@ use serde::de::DeserializeOwned;
 
 use crate::base::shell;
 use crate::diag::{Diagnostic, nearest};
-use crate::manifest::{Complaint, Mistake, Node, explain, typed};
+use crate::manifest::{DeserializeError, Mistake, Node, deserialize_section, explain};
 use crate::optim::RangeError;
 
-use super::homes::NAMED;
+use super::homes::NAMED_TABLE_SECTIONS;
 use super::ranges;
 
 /// A section as a typed value, or all its mistakes.
-pub(super) type Read<T> = Result<T, Vec<Diagnostic>>;
+pub(super) type SectionResult<T> = Result<T, Vec<Diagnostic>>;
 
 /// Reads the section at `path`; checks the ranges of its numbers and, with `check`, its values together.
 pub(super) fn read_checked<T: DeserializeOwned + JsonSchema>(
     node: &Node,
     path: &str,
     check: impl Fn(&T) -> Vec<RangeError>,
-) -> Read<T> {
-    let refused = |value: &T| ranges::refused(path, node, &check(value));
+) -> SectionResult<T> {
+    let refused = |value: &T| ranges::range_error_diagnostics(path, node, &check(value));
     match read(node, path, &[]) {
         Ok(value) => match refused(&value) {
             found if found.is_empty() => Ok(value),
@@ -38,7 +38,7 @@ pub(super) fn read_checked<T: DeserializeOwned + JsonSchema>(
 
 /// A section without its invalid top-level keys, as a value; `None` if it is still invalid.
 fn without_mistakes<T: DeserializeOwned>(node: &Node) -> Option<T> {
-    let mistakes = match typed::<T>(node) {
+    let mistakes = match deserialize_section::<T>(node) {
         Ok(value) => return Some(value),
         Err(mistakes) => mistakes,
     };
@@ -48,7 +48,7 @@ fn without_mistakes<T: DeserializeOwned>(node: &Node) -> Option<T> {
             table.take(key);
         }
     }
-    typed(&rest).ok()
+    deserialize_section(&rest).ok()
 }
 
 /// Reads a section as `T` and checks its ranges. `shown` is its name in messages; `also` lists keys that it accepts
@@ -57,7 +57,7 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema>(
     node: &Node,
     shown: &str,
     also: &[&str],
-) -> Read<T> {
+) -> SectionResult<T> {
     read_where(node, shown, also, |_| true)
 }
 
@@ -67,19 +67,19 @@ pub(super) fn read_where<T: DeserializeOwned + JsonSchema>(
     shown: &str,
     also: &[&str],
     is_meant: impl Fn(&Mistake) -> bool,
-) -> Read<T> {
+) -> SectionResult<T> {
     let outside = ranges::check::<T>(shown, node);
-    let found = match typed::<T>(node) {
+    let found = match deserialize_section::<T>(node) {
         Ok(value) if outside.is_empty() => return Ok(value),
         Ok(_) => return Err(outside),
         Err(mistakes) => mistakes,
     };
     let diagnostic = |mistake: &Mistake| {
-        let is_kind =
-            matches!(mistake.complaint, Complaint::UnknownWord { .. }) && mistake.path == ["kind"];
+        let is_kind = matches!(mistake.complaint, DeserializeError::UnknownWord { .. })
+            && mistake.path == ["kind"];
         let section = shown.split('.').next().unwrap_or_default();
         let command = || shell::command(&format!("list {section}"));
-        let shows_all = (is_kind && NAMED.contains(&section)).then(command);
+        let shows_all = (is_kind && NAMED_TABLE_SECTIONS.contains(&section)).then(command);
         let all = shows_all.map(|command| format!("`{command}` shows all of them"));
         explain(mistake, shown, also).maybe_help(all)
     };
@@ -108,7 +108,7 @@ pub fn absolute(folder: &Path, path: &Path) -> PathBuf {
 }
 
 /// The section, or its default with its mistakes added to `mistakes`.
-pub(super) fn or_default<T: Default>(read: Read<T>, mistakes: &mut Vec<Diagnostic>) -> T {
+pub(super) fn or_default<T: Default>(read: SectionResult<T>, mistakes: &mut Vec<Diagnostic>) -> T {
     read.unwrap_or_else(|found| {
         mistakes.extend(found);
         T::default()
@@ -116,7 +116,7 @@ pub(super) fn or_default<T: Default>(read: Read<T>, mistakes: &mut Vec<Diagnosti
 }
 
 /// Advice for a missing path: the most similar name in the same folder; `None` if no name is similar.
-pub(super) fn near(path: &Path, written: &str) -> Option<String> {
+pub(super) fn similar_file_help(path: &Path, written: &str) -> Option<String> {
     let wanted = path.file_name()?.to_str()?;
     let entries = fs::read_dir(path.parent()?).ok()?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());

@@ -1,4 +1,4 @@
-//! [`Resume`]: where a run's training state is stored, and which runs may resume from it.
+//! [`ResumeFiles`]: where a run's training state is stored, and which runs may resume from it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use super::planned::PlannedCell;
 use super::section::Section;
 
 /// Prefix of the names of state files.
-pub const STATE: &str = "state-seed";
+pub const STATE_FILE_PREFIX: &str = "state-seed";
 
 /// Files of a training state, and how often it is written.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Resume {
+pub struct ResumeFiles {
     /// File that the run writes.
     pub state: PathBuf,
     /// File of the training state from which the run resumes, if there is one.
@@ -34,7 +34,7 @@ impl CellSpec {
     fn state_file(&self, seed: u64, block: usize) -> Option<PathBuf> {
         let folder = self.checkpoint_folder.as_ref()?;
         let is_kept = self.program.is_none() && self.measure.checkpoint_every != Some(0.0);
-        is_kept.then(|| folder.join(format!("{STATE}{seed}-{block}{SAFETENSORS}")))
+        is_kept.then(|| folder.join(format!("{STATE_FILE_PREFIX}{seed}-{block}{SAFETENSORS}")))
     }
 
     /// Whether a longer run can continue after `epochs` epochs: neither the learning rate nor the validation up to there
@@ -48,9 +48,9 @@ impl CellSpec {
 impl PlannedCell {
     /// Where a run's training state is stored, and the state of an interrupted run, if there is one; `None` if the run
     /// stores none.
-    pub fn resume(&self, seed: u64, block: usize) -> Option<Resume> {
+    pub fn resume(&self, seed: u64, block: usize) -> Option<ResumeFiles> {
         let state = self.spec.state_file(seed, block)?;
-        Some(Resume {
+        Some(ResumeFiles {
             from: state.exists().then(|| state.clone()),
             state,
             lineage: self.lineage(),

@@ -207,7 +207,7 @@ fn parameters() -> Vec<Value> {
 }
 
 fn choose_in_train(definitions: &mut Value) {
-    for what in super::homes::CHOICES {
+    for what in super::homes::UNIT_CHOICE_KEYS {
         definitions["TrainSpec"]["properties"][what] = json!({
             "type": "string",
             "description": match what {

@@ -76,12 +76,12 @@ impl Default for MeasureSpec {
 impl MeasureSpec {
     /// Whether a run profiles its operations: if `ops` is set, the run of the first seed in the first block does. A
     /// report shows one profile of each cell.
-    pub fn profiles(&self, seed: u64, block: usize) -> bool {
+    pub fn is_profiled_run(&self, seed: u64, block: usize) -> bool {
         self.ops && block == 0 && self.seeds.first() == Some(&seed)
     }
 
     /// Largest number of repeats; with `until`, cells may end earlier.
-    pub fn most_repeats(&self) -> usize {
+    pub fn max_repeats(&self) -> usize {
         let most = self.until.map_or(0, |until| until.most);
         most.max(self.repeats)
     }
@@ -188,7 +188,7 @@ pub struct ReportSpec {
         skip_serializing_if = "Vec::is_empty"
     )]
     #[schemars(schema_with = "one_or_many_targets", extend("default" = []))]
-    pub target: Vec<ReachSpec>,
+    pub target: Vec<MetricTargetSpec>,
     /// The knee of a batch-size curve is the smallest batch size whose throughput is at most this far below the best (0.05
     /// is 5 %).
     #[schemars(range(min = 0, max = 0.5))]
@@ -234,7 +234,7 @@ impl Language {
     }
 
     /// The language with this two-letter code; `None` if reports cannot be written in it.
-    pub fn of_code(code: &str) -> Option<Self> {
+    pub fn from_code(code: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|language| language.code() == code)
     }
@@ -243,7 +243,7 @@ impl Language {
 /// A value that a metric is to reach (`report.target`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ReachSpec {
+pub struct MetricTargetSpec {
     /// A column of `epochs.csv`: `train_loss`, `val_accuracy`, … Whether it is reached from below or from above follows
     /// from the column.
     pub metric: String,
@@ -334,20 +334,22 @@ fn is_english(languages: &[Language]) -> bool {
 }
 
 /// Reads one table, or a list of tables.
-fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ReachSpec>, D::Error> {
+fn one_or_many<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<MetricTargetSpec>, D::Error> {
     struct OneOrMany;
 
     impl<'de> Visitor<'de> for OneOrMany {
-        type Value = Vec<ReachSpec>;
+        type Value = Vec<MetricTargetSpec>;
 
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             f.write_str("a table or a list of tables")
         }
 
         fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-            Ok(vec![ReachSpec::deserialize(MapAccessDeserializer::new(
-                map,
-            ))?])
+            Ok(vec![MetricTargetSpec::deserialize(
+                MapAccessDeserializer::new(map),
+            )?])
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
@@ -359,7 +361,7 @@ fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ReachSp
 }
 
 fn one_or_many_targets(generator: &mut SchemaGenerator) -> Schema {
-    let one = generator.subschema_for::<ReachSpec>();
-    let many = generator.subschema_for::<Vec<ReachSpec>>();
+    let one = generator.subschema_for::<MetricTargetSpec>();
+    let many = generator.subschema_for::<Vec<MetricTargetSpec>>();
     json_schema!({ "anyOf": [one, many] })
 }

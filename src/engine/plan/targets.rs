@@ -67,7 +67,8 @@ pub const TARGET_COLUMNS: [&str; 55] = [
 ];
 
 /// Prefixes of metric names; which metrics exist depends on the task.
-pub const METRIC_SPLITS: [&str; 6] = ["train_", "val_", "test_", "fresh_", "best_", "ensemble_"];
+pub const TARGET_METRIC_PREFIXES: [&str; 6] =
+    ["train_", "val_", "test_", "fresh_", "best_", "ensemble_"];
 
 /// Checks the targets of `[report]`: their columns, limits and axes.
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
@@ -109,7 +110,9 @@ fn column(table: &Table, mistakes: &mut Vec<Diagnostic>) {
     let Some(name) = table.text("column") else {
         return;
     };
-    let is_metric = METRIC_SPLITS.iter().any(|split| name.starts_with(split));
+    let is_metric = TARGET_METRIC_PREFIXES
+        .iter()
+        .any(|split| name.starts_with(split));
     if !is_metric && !TARGET_COLUMNS.contains(&name) {
         mistakes.push(
             Diagnostic::error(format!(
@@ -117,7 +120,7 @@ fn column(table: &Table, mistakes: &mut Vec<Diagnostic>) {
             ))
             .at(table.place_of("column"), "neither a column nor a metric")
             .maybe_help(did_you_mean(name, TARGET_COLUMNS))
-            .help(columns_help(TARGET_COLUMNS, METRIC_SPLITS)),
+            .help(columns_help(TARGET_COLUMNS, TARGET_METRIC_PREFIXES)),
         );
     }
 }

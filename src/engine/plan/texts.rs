@@ -1,10 +1,10 @@
-//! [`Texts`]: a title or a question, as a single text or one per language.
+//! [`LocalizedText`]: a title or a question, as a single text or one per language.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::text::visible_lines;
+use crate::base::text::escape_control_lines;
 use crate::diag::Diagnostic;
 use crate::manifest::Table;
 
@@ -12,9 +12,9 @@ use super::Language;
 
 /// A text by language code; a text for all languages has the empty code.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Texts(pub(super) BTreeMap<String, String>);
+pub struct LocalizedText(pub(super) BTreeMap<String, String>);
 
-impl Texts {
+impl LocalizedText {
     /// The text in `language`; if it is missing, the text for all languages, else the English one, else any.
     pub fn in_language(&self, language: Language) -> Option<String> {
         let codes = [language.code(), "", Language::English.code()];
@@ -30,42 +30,42 @@ pub(super) fn text(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> 
         let expected = format!("`{name}`: expected a string");
         mistakes.push(node.unexpected(&expected, "expected a string"));
     }
-    node.as_str().map(visible_lines)
+    node.as_str().map(escape_control_lines)
 }
 
 /// Reads the text under `name`: one for all languages, or a table with one for each language.
-pub(super) fn texts(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> Texts {
+pub(super) fn texts(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> LocalizedText {
     let Some(table) = root.table(name) else {
         let text = text(root, name, mistakes);
-        return Texts(text.map(|text| (String::new(), text)).into_iter().collect());
+        return LocalizedText(text.map(|text| (String::new(), text)).into_iter().collect());
     };
     let codes = Language::ALL.map(Language::code);
     let mut found = BTreeMap::new();
     for (key, _) in &table.entries {
         let (code, place) = (key.name.as_str(), key.place);
-        if Language::of_code(code).is_none() {
+        if Language::from_code(code).is_none() {
             let title = format!("`{name}` has a text in `{code}`, which is no language of reports");
             let mistake = Diagnostic::error(title).at(place, "not a language");
-            mistakes.push(mistake.among(code, "there are", codes));
+            mistakes.push(mistake.suggest_from(code, "there are", codes));
         } else if let Some(text) = text(table, code, mistakes) {
             found.insert(code.to_owned(), text);
         }
     }
-    Texts(found)
+    LocalizedText(found)
 }
 
 /// Title and question of an experiment, in all languages of its manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Translated {
+pub struct TitleAndQuestion {
     /// `title`.
-    pub title: Texts,
+    pub title: LocalizedText,
     /// `question`.
-    pub question: Texts,
+    pub question: LocalizedText,
 }
 
-impl Translated {
+impl TitleAndQuestion {
     /// Whether both texts are given without a language.
-    pub fn is_plain(&self) -> bool {
+    pub fn is_single_language(&self) -> bool {
         let mut codes = self.title.0.keys().chain(self.question.0.keys());
         codes.all(String::is_empty)
     }
@@ -81,9 +81,9 @@ mod tests {
             let pairs = list
                 .iter()
                 .map(|(code, text)| ((*code).to_owned(), (*text).to_owned()));
-            Texts(pairs.collect())
+            LocalizedText(pairs.collect())
         };
-        let german = |texts: Texts| texts.in_language(Language::German);
+        let german = |texts: LocalizedText| texts.in_language(Language::German);
         assert_eq!(
             german(texts(&[("de", "Tiefe"), ("en", "Depth")])).as_deref(),
             Some("Tiefe")

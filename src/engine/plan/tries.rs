@@ -15,9 +15,9 @@ use super::declared;
 use super::homes::Unit;
 use super::matrix::{Axis, AxisValue, Matrix};
 use super::reader::Reader;
-use super::search::{Condition, Domain, Written};
+use super::search::{Condition, Domain, SpaceParameter};
 use super::units::Units;
-use super::validate::{in_axis, prefixed};
+use super::validate::{with_axis_name, with_title_prefix};
 
 /// Largest number of combinations of one unit that are all tried; with more, each value is tried once.
 const TRIED: usize = 4096;
@@ -31,7 +31,7 @@ const ABSENT: u32 = u32::MAX;
 
 /// A matrix that has the parameters of a search as further axes.
 struct Tried<'a> {
-    parameters: &'a [Written],
+    parameters: &'a [SpaceParameter],
     matrix: Matrix,
     /// Number of axes before the parameters.
     first: usize,
@@ -54,7 +54,7 @@ pub(super) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
                 }
                 all
             };
-            let mut all = found(Axis::telling);
+            let mut all = found(Axis::representative_values);
             if !all.is_empty() {
                 all = found(Axis::all);
             }
@@ -68,7 +68,7 @@ pub(super) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
 
 /// Combinations that suffice to find every mistake of a unit that depends on `axes`: all combinations or, if there are
 /// too many, each value that `which` selects once, with the first value of the other axes.
-pub(super) fn tries(
+pub(super) fn value_combinations(
     matrix: &Matrix,
     axes: &[usize],
     which: impl Fn(&Axis) -> Vec<u32>,
@@ -117,7 +117,7 @@ fn holds(node: &Node, place: Place) -> bool {
 }
 
 impl<'a> Tried<'a> {
-    fn new(parameters: &'a [Written], matrix: &Matrix) -> Self {
+    fn new(parameters: &'a [SpaceParameter], matrix: &Matrix) -> Self {
         let first = matrix.axes.len();
         let mut matrix = matrix.clone();
         let axes = parameters.iter().map(|one| one.axis(one.values.clone()));
@@ -130,7 +130,7 @@ impl<'a> Tried<'a> {
     }
 
     /// The parameter that axis `axis` stands for; `None` for an axis of the matrix.
-    fn written(&self, axis: usize) -> Option<&'a Written> {
+    fn written(&self, axis: usize) -> Option<&'a SpaceParameter> {
         self.parameters.get(axis.checked_sub(self.first)?)
     }
 
@@ -263,9 +263,9 @@ impl<'a> Tried<'a> {
                 _ => String::new(),
             };
             let prefix = format!("parameter `{}`{which}", written.parameter.name);
-            return prefixed(mistake, &prefix, &written.parameter.path);
+            return with_title_prefix(mistake, &prefix, &written.parameter.path);
         }
-        in_axis(mistake, plan, &self.matrix)
+        with_axis_name(mistake, plan, &self.matrix)
     }
 }
 
@@ -276,7 +276,7 @@ impl Axis {
 
     /// Indices of values that suffice to find all mistakes. Valid numbers always form an interval, so only the smallest
     /// and the largest integer and float are needed.
-    pub(super) fn telling(&self) -> Vec<u32> {
+    pub(super) fn representative_values(&self) -> Vec<u32> {
         let node = |index: &u32| &self.values[*index as usize].assignment.node;
         let is_whole = |index: &u32| matches!(node(index).value, Value::Integer(_));
         let is_float = |index: &u32| matches!(node(index).value, Value::Float(_));
@@ -321,7 +321,7 @@ fn shapes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         let mut units = Units::new(reader);
         // For each model its first mistakes, or `None` if a cell fits.
         let mut found: BTreeMap<String, Option<Vec<Diagnostic>>> = BTreeMap::new();
-        for choice in tries(matrix, &axes, Axis::telling) {
+        for choice in value_combinations(matrix, &axes, Axis::representative_values) {
             let cell = units.resolve(&choice);
             let ModelSpec::Layers(spec) = &*cell.model.value else {
                 continue;
@@ -339,6 +339,6 @@ fn shapes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
             }
         }
         let placed = found.into_values().flatten().flatten();
-        mistakes.extend(placed.map(|mistake| in_axis(mistake, plan, matrix)));
+        mistakes.extend(placed.map(|mistake| with_axis_name(mistake, plan, matrix)));
     }
 }

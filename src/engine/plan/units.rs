@@ -16,9 +16,9 @@ use super::cell::{TrainSpec, ValidationSpec, WatchedSplit};
 use super::homes::Unit;
 use super::identity::digest;
 use super::memo::{Memo, Part};
-use super::pairing::{Data, Pairing};
+use super::pairing::{Data, ModelDataFit};
 use super::reader::Reader;
-use super::resolve::Read;
+use super::resolve::SectionResult;
 use super::section::Section;
 use super::settings::{LimitsSpec, MeasureSpec};
 
@@ -37,7 +37,7 @@ pub(super) struct Units<'a> {
     loader: Memo<Part<LoaderSpec>>,
     /// The section, the default fraction of rows for validation, the data, and the results of combining model, data and
     /// loss.
-    validation: Memo<(Part<ValidationSpec>, f64, Data, Pairing)>,
+    validation: Memo<(Part<ValidationSpec>, f64, Data, ModelDataFit)>,
     measure: Memo<Part<MeasureSpec>>,
     limits: Memo<Part<LimitsSpec>>,
 }
@@ -56,7 +56,7 @@ pub(super) struct Resolved {
     /// Fraction of the training rows for validation if `validation.fraction` is not set.
     pub(super) default_share: f64,
     pub(super) data: Data,
-    pub(super) pairing: Pairing,
+    pub(super) pairing: ModelDataFit,
     /// Digests of `[train]`, of the optimizer and of the schedule.
     train_digests: [Arc<str>; 3],
     /// Why a unit could not be resolved; `None` if all could.
@@ -133,7 +133,7 @@ impl<'a> Units<'a> {
         let (validation, default_share, data, pairing) = self.validation.get(choice, || {
             let (section, share) = with_fraction(reader.plain(), &dataset.value, &loss.value);
             let data = Data::of(&reader.plan.inputs, &dataset, &section.value);
-            let pairing = Pairing::of(&model, &loss, &data);
+            let pairing = ModelDataFit::of(&model, &loss, &data);
             (section, share, data, pairing)
         });
         let measure = self.measure.get(choice, || section(reader.plain()));
@@ -192,7 +192,7 @@ impl<'a> Units<'a> {
 /// `[validation]` with its fraction filled in, and the default fraction that was used (else 0). For images with a
 /// validation folder the fraction is 0, whatever is set.
 fn with_fraction(
-    read: Read<ValidationSpec>,
+    read: SectionResult<ValidationSpec>,
     dataset: &DatasetSpec,
     loss: &LossSpec,
 ) -> (Part<ValidationSpec>, f64) {
@@ -224,13 +224,13 @@ fn default_share(validation: &ValidationSpec, dataset: &DatasetSpec, loss: &Loss
 }
 
 /// Resolves a section that is a single table; if it has mistakes, its default with the first one's message.
-fn section<T: Section>(read: Read<T>) -> Part<T> {
+fn section<T: Section>(read: SectionResult<T>) -> Part<T> {
     part(read, T::default, T::digest)
 }
 
 /// Resolves a unit; if it has mistakes, the value of `stand_in` with the first one's message.
 fn part<T>(
-    read: Read<T>,
+    read: SectionResult<T>,
     stand_in: impl FnOnce() -> T,
     digest: impl FnOnce(&T) -> String,
 ) -> Part<T> {
@@ -245,7 +245,7 @@ fn part<T>(
     }
 }
 
-fn named<T: Serialize>(read: Read<(String, T)>, stand_in: impl FnOnce() -> T) -> Part<T> {
+fn named<T: Serialize>(read: SectionResult<(String, T)>, stand_in: impl FnOnce() -> T) -> Part<T> {
     let name = read.as_ref().map_or("", |(name, _)| name).into();
     Part {
         name,

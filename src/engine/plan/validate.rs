@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use crate::datasets::DatasetSpec;
 use crate::diag::{Diagnostic, Place};
 use crate::losses::LossSpec;
-use crate::manifest::{Complaint, Key, Mistake};
+use crate::manifest::{DeserializeError, Key, Mistake};
 use crate::models::ModelSpec;
 
 use super::Plan;
@@ -44,7 +44,8 @@ fn each_named<T: DeserializeOwned + JsonSchema>(
         // A required key may be set by an axis, so missing keys are checked with the cells.
         let is_it = |path: &[Key]| matches!(path, [first, second, ..] if first.name == section && second.name == *name);
         let may_miss = plan.paths().any(is_it);
-        let is_missing = |mistake: &Mistake| matches!(mistake.complaint, Complaint::Missing { .. });
+        let is_missing =
+            |mistake: &Mistake| matches!(mistake.complaint, DeserializeError::Missing { .. });
         let is_meant = |mistake: &Mistake| !(may_miss && is_missing(mistake));
         let shown = format!("{section}.{name}");
         let read = read_where::<T>(node, &shown, &[], is_meant);
@@ -78,13 +79,13 @@ impl Plan {
 }
 
 /// Adds to a mistake the name of the axis or variant that it comes from.
-pub(super) fn in_axis(mut mistake: Diagnostic, plan: &Plan, matrix: &Matrix) -> Diagnostic {
+pub(super) fn with_axis_name(mut mistake: Diagnostic, plan: &Plan, matrix: &Matrix) -> Diagnostic {
     let Some(place) = mistake.place() else {
         return mistake;
     };
     for axis in &matrix.axes {
         if let Some(prefix) = prefix(axis, place) {
-            return prefixed(mistake, &prefix, &axis.long());
+            return with_title_prefix(mistake, &prefix, &axis.long());
         }
     }
     for (name, set) in &plan.written.variants {
@@ -101,7 +102,7 @@ pub(super) fn in_axis(mut mistake: Diagnostic, plan: &Plan, matrix: &Matrix) -> 
 }
 
 /// Replaces the setting's path `long` at the start of the title by `prefix`, which names the setting for the user.
-pub(super) fn prefixed(mut mistake: Diagnostic, prefix: &str, long: &str) -> Diagnostic {
+pub(super) fn with_title_prefix(mut mistake: Diagnostic, prefix: &str, long: &str) -> Diagnostic {
     let rest = mistake.title.strip_prefix(&format!("`{long}`"));
     let rest = rest.map(|rest| rest.trim_start_matches([':', ' ']));
     mistake.title = format!("{prefix}: {}", rest.unwrap_or(&mistake.title));

@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json};
 
 use super::observed::{OperationsEvent, PhasesEvent, StepsEvent};
 use crate::base::file;
-use crate::event::{DeviceMemoryTimes, Event};
+use crate::event::{DeviceMemoryUsage, Event};
 use crate::models::CommandSpec;
 
 /// Longest accepted line in bytes.
@@ -91,7 +91,7 @@ impl EventFile {
     }
 
     /// The beginning of the unfinished last line; `None` if the file ends with a complete line.
-    pub(super) fn half_line(&self) -> Option<String> {
+    pub(super) fn unfinished_line(&self) -> Option<String> {
         let text = String::from_utf8_lossy(&self.unread[self.start..]);
         let text: String = text.trim().chars().take(60).collect();
         (!text.is_empty()).then_some(text)
@@ -108,7 +108,7 @@ pub(super) enum ProgramEvent {
     Steps(StepsEvent),
     Phases(PhasesEvent),
     Operations(OperationsEvent),
-    Memory(DeviceMemoryTimes),
+    Memory(DeviceMemoryUsage),
 }
 
 /// Values of an event `epoch` or `finished`.
@@ -129,7 +129,7 @@ pub(super) struct Values {
 const OF_STEPS: [&str; 4] = ["steps", "phases", "operations", "memory"];
 
 /// Whether a line is an event about steps; its other keys may be wrong.
-pub(super) fn is_of_steps(line: &str) -> bool {
+pub(super) fn is_step_event(line: &str) -> bool {
     let table = json(line);
     let kind = table.as_ref().and_then(|table| table.get("event"));
     kind.and_then(Json::as_str)
@@ -282,9 +282,9 @@ mod tests {
     #[test]
     fn device_memory_needs_no_source() {
         let line = r#"{"event": "memory", "peak_train_bytes": 5}"#;
-        let expected = DeviceMemoryTimes {
+        let expected = DeviceMemoryUsage {
             peak_train_bytes: Some(5),
-            ..DeviceMemoryTimes::default()
+            ..DeviceMemoryUsage::default()
         };
         assert_eq!(parse(line, &spec()), Ok(ProgramEvent::Memory(expected)));
         let wrong = parse(&line.replace("peak_train", "peak_tain"), &spec());
@@ -323,9 +323,9 @@ mod tests {
         let mut file = EventFile::new(path.clone());
         assert_eq!(file.next_line(), Ok(Some("a".to_owned())));
         assert_eq!(file.next_line(), Ok(None));
-        assert_eq!(file.half_line().as_deref(), Some("b"));
+        assert_eq!(file.unfinished_line().as_deref(), Some("b"));
         std::fs::write(&path, "a\n\nbc\n").expect("written");
         assert_eq!(file.next_line(), Ok(Some("bc".to_owned())));
-        assert_eq!((file.line(), file.half_line()), (3, None));
+        assert_eq!((file.line(), file.unfinished_line()), (3, None));
     }
 }

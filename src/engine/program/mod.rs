@@ -18,7 +18,7 @@ use crate::event::{Emit, Event, FailedStatus, Order, PROTOCOL_VERSION, Reply, nu
 use crate::models::CommandSpec;
 use crate::plan::{CellSpec, Program};
 
-pub use order::remove_order;
+pub use order::remove_order_files;
 
 use events::{EventFile, ProgramEvent};
 use observed::Observed;
@@ -34,14 +34,14 @@ const POLL: Duration = Duration::from_millis(10);
 const PRUNE_TIME: Duration = Duration::from_secs(2);
 
 /// Returns the next reply that the parent process has sent without a question from here; `None` if there is none.
-pub type UnaskedReplies<'a> = dyn FnMut() -> Option<Reply> + 'a;
+pub type UnsolicitedReplies<'a> = dyn FnMut() -> Option<Reply> + 'a;
 
 /// Runs the command of the order's cell, and sends every event to `emit`, from [`Event::Hello`] to [`Event::Finished`]
 /// or [`Event::Failed`]. `asked` returns replies that the parent has sent without a question from here.
 ///
 /// After [`Reply::End`] the program is ended and neither of the two final events is sent, since the parent knows the
 /// reason.
-pub fn run(order: &Order<CellSpec>, asked: &mut UnaskedReplies<'_>, emit: &mut Emit<'_>) {
+pub fn run(order: &Order<CellSpec>, asked: &mut UnsolicitedReplies<'_>, emit: &mut Emit<'_>) {
     let cell = &order.cell;
     let program = cell.program.as_deref();
     emit(Event::Hello {
@@ -88,7 +88,7 @@ impl Run<'_> {
     /// run.
     fn supervise(
         &self,
-        asked: &mut UnaskedReplies<'_>,
+        asked: &mut UnsolicitedReplies<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<Option<Event>, Failure> {
         self.check_code("since it was planned")?;
@@ -140,7 +140,7 @@ impl Run<'_> {
             exit.check(&printed.last_line)?;
             complete(&report)?;
             report.check_values();
-            report.ended_whole(self.order.cell.train.epochs, self.order.verdicts);
+            report.finish_successfully(self.order.cell.train.epochs, self.order.verdicts);
             self.tell_if_unseen(&report, emit);
         }
         self.tell_operations(&report, emit);
@@ -165,7 +165,7 @@ impl Run<'_> {
 
     fn tell_operations(&self, report: &Report<'_>, emit: &mut Emit<'_>) {
         let order = self.order;
-        let is_wanted = order.cell.measure.profiles(order.seed, order.block);
+        let is_wanted = order.cell.measure.is_profiled_run(order.seed, order.block);
         if let Some(profile) = report.observed.profile().filter(|_| is_wanted) {
             emit(Event::Profile(Box::new(profile)));
         }
@@ -230,7 +230,7 @@ impl Watch<'_> {
         &mut self,
         process: &mut Process,
         output: &Output,
-        asked: &mut UnaskedReplies<'_>,
+        asked: &mut UnsolicitedReplies<'_>,
         emit: &mut Emit<'_>,
     ) -> Exit {
         let mut due: Option<(Instant, bool)> = None;
@@ -298,7 +298,7 @@ impl Watch<'_> {
             if let Some(row) = self.report.last_scraped() {
                 self.epoch(row, emit);
             }
-            if let Some(half) = self.events.half_line() {
+            if let Some(half) = self.events.unfinished_line() {
                 let message = format!("its last event has no end and is left out: `{half}`");
                 emit(Event::Warning { message });
             }
@@ -306,7 +306,7 @@ impl Watch<'_> {
     }
 
     fn event(&mut self, line: &str, emit: &mut Emit<'_>) {
-        let is_of_observer = self.run.spec.observe.is_some() && events::is_of_steps(line);
+        let is_of_observer = self.run.spec.observe.is_some() && events::is_step_event(line);
         if is_of_observer && self.report.observed.is_wrong {
             return;
         }

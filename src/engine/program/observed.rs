@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::base::statistics::{mean, median};
-use crate::event::{DeviceMemoryTimes, OpRow, PhaseTimes, Profile, RunFacts, RunTimes, Span};
+use crate::event::{DeviceMemoryUsage, OpRow, PhaseTimes, Profile, RunFacts, RunTimes, Span};
 
 /// The observer of PyTorch: Python modules that come first on an observed program's module path.
 const OBSERVER: [(&str, &str); 4] = [
@@ -177,7 +177,7 @@ pub(super) struct Observed {
     is_synchronised: bool,
     of_run: PhasesEvent,
     operations: Option<OperationsEvent>,
-    memory: Option<DeviceMemoryTimes>,
+    memory: Option<DeviceMemoryUsage>,
     /// Whether an event of the observer was wrong; nothing that the observer reports counts then.
     pub(super) is_wrong: bool,
 }
@@ -246,7 +246,7 @@ impl Observed {
         Ok(())
     }
 
-    pub(super) fn memory(&mut self, told: DeviceMemoryTimes) {
+    pub(super) fn memory(&mut self, told: DeviceMemoryUsage) {
         self.memory = Some(told);
     }
 

@@ -16,8 +16,8 @@ use crate::base::Seed;
 use crate::datasets::DatasetSpec;
 use crate::device::DeviceKind;
 use crate::event::{Order, Reply};
-use crate::models::{CommandSpec, RUN_WORDS, Template};
-use crate::plan::{CellSpec, PlanInputs, Program, matching};
+use crate::models::{CommandSpec, RUN_PLACEHOLDERS, Template};
+use crate::plan::{CellSpec, PlanInputs, Program, digest_matching_files};
 
 /// Version of the order, the events and the verdicts (`docs/worker-protocol.md`).
 const ORDER_VERSION: u32 = 1;
@@ -31,11 +31,11 @@ pub(super) struct Files {
     log: Option<PathBuf>,
 }
 
-/// The temporary folder with the order of this process's program, for [`remove_order`].
+/// The temporary folder with the order of this process's program, for [`remove_order_files`].
 static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Removes the temporary folder of the order, for a worker that exits without dropping its values.
-pub fn remove_order() {
+pub fn remove_order_files() {
     let folder = FOLDER.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(folder) = &*folder {
         // An error is ignored: the worker exits and cannot report it.
@@ -80,7 +80,7 @@ impl Files {
         };
         let (seed, block) = (order.seed, order.block);
         let dataset = (*cell.dataset != DatasetSpec::Absent).then(|| {
-            let place = cell.dataset.place();
+            let place = cell.dataset.data_location();
             json!({ "name": cell.dataset_name, "kind": cell.dataset.kind(), "path": place })
         });
         let verdicts = order.verdicts.then(|| files.verdicts());
@@ -101,7 +101,7 @@ impl Files {
             && command.observe.is_some()
         {
             let steps = cell.measure.phase_steps;
-            let is_profiled = cell.measure.profiles(seed, block);
+            let is_profiled = cell.measure.is_profiled_run(seed, block);
             let operations = if is_profiled { steps } else { 1 };
             write_observer(&files.observer(), steps, operations)?;
         }
@@ -133,7 +133,9 @@ impl Files {
     /// training, validation and test. Returns the file's path.
     fn write_split(&self, order: &Order<CellSpec>) -> Result<String, Failure> {
         let (cell, path) = (&order.cell, self.temporary.path().join("split.csv"));
-        let data = cell.dataset.open(Seed(order.seed), cell.validation.share());
+        let data = cell
+            .dataset
+            .open(Seed(order.seed), cell.validation.fraction_or_zero());
         let data = data.map_err(|error| failed(format!("no `{{split}}`: {error}")))?;
         data.write_split(&path)
             .map_err(|error| failed(format!("cannot write the split: {error}")))?;
@@ -173,7 +175,10 @@ impl Files {
             "threads" => Ok(threads(cell, program).to_string()),
             "device" => Ok(cell.train.device.to_string()),
             "dataset" => {
-                let path = cell.dataset.place().map(|path| path.display().to_string());
+                let path = cell
+                    .dataset
+                    .data_location()
+                    .map(|path| path.display().to_string());
                 path.ok_or_else(|| failed("`{dataset}` has no file or folder"))
             }
             "split" => self.write_split(order),
@@ -181,7 +186,9 @@ impl Files {
                 let folder = self.folder.as_deref().unwrap_or(self.temporary.path());
                 Ok(folder.display().to_string())
             }
-            other => Err(failed(format!("`{{{other}}}` is none of {RUN_WORDS:?}"))),
+            other => Err(failed(format!(
+                "`{{{other}}}` is none of {RUN_PLACEHOLDERS:?}"
+            ))),
         };
         let words = program.arguments.iter().map(|text| {
             let template = Template::read(text).map_err(failed)?;
@@ -240,7 +247,8 @@ pub(super) fn changed_code(spec: &CommandSpec, program: &Program) -> Vec<String>
     // A file that cannot be read gets an empty digest, so it counts as changed.
     let digest = |path: &Path| Ok(PlanInputs::file_digest(path).unwrap_or_default());
     let patterns = spec.code.iter();
-    let now = patterns.filter_map(|pattern| matching(&program.folder, pattern, digest).ok());
+    let now =
+        patterns.filter_map(|pattern| digest_matching_files(&program.folder, pattern, digest).ok());
     let now: BTreeMap<String, String> = now.flatten().collect();
     let names: BTreeSet<&String> = now.keys().chain(program.code_files()).collect();
     let changed = names.into_iter();

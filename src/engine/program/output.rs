@@ -29,7 +29,7 @@ pub(super) struct Output {
 
 /// What remains of the output after the program's end.
 #[derive(Debug, Default)]
-pub(super) struct Printed {
+pub(super) struct RemainingOutput {
     /// Metrics that were found but not returned yet.
     pub(super) found: Vec<(String, f64)>,
     /// The end of the output.
@@ -72,13 +72,13 @@ impl Output {
     }
 
     /// Waits until all processes have closed the pipe; returns what is left of the output.
-    pub(super) fn finish(mut self) -> Printed {
+    pub(super) fn finish(mut self) -> RemainingOutput {
         drop(self.writer.take());
         let kept = self.reader.join().unwrap_or_default();
         let from = kept.len().saturating_sub(TAIL_BYTES);
         let tail = String::from_utf8_lossy(&kept[from..]).into_owned();
         let last_line = tail.lines().rfind(|line| !line.trim().is_empty());
-        Printed {
+        RemainingOutput {
             found: self.found.try_iter().collect(),
             last_line: last_line.unwrap_or_default().to_owned(),
             tail,

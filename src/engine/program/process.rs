@@ -97,7 +97,7 @@ impl Process {
     fn sample_memory(&mut self) {
         let now = Instant::now();
         if now >= self.next_sample {
-            let bytes = descendants::memory_bytes_of(&descendants::list());
+            let bytes = descendants::memory_bytes_of(&descendants::descendant_ids());
             self.peak_bytes = self.peak_bytes.max(bytes);
             self.next_sample = now + MEMORY_EVERY.max(now.elapsed() * SHARE);
         }
@@ -106,26 +106,26 @@ impl Process {
     /// Sends SIGTERM to all processes of the program.
     #[expect(clippy::unused_self, reason = "there is one program in a worker")]
     pub(super) fn terminate(&self) {
-        descendants::send_signal(&descendants::list(), EndSignal::Terminate);
+        descendants::send_signal(&descendants::descendant_ids(), EndSignal::Terminate);
     }
 
     /// Kills all processes of the program.
     #[expect(clippy::unused_self, reason = "there is one program in a worker")]
     pub(super) fn kill(&self) {
-        descendants::send_signal(&descendants::list(), EndSignal::Kill);
+        descendants::send_signal(&descendants::descendant_ids(), EndSignal::Kill);
     }
 
     /// Gives the descendants that the program has left running time to end, then kills the rest; returns how many were
     /// killed.
     pub(super) fn end_descendants(&self) -> usize {
         let began = Instant::now();
-        while descendants::collect_ended() && began.elapsed() < LEAVE_TIME {
+        while descendants::reap_ended() && began.elapsed() < LEAVE_TIME {
             thread::sleep(Duration::from_millis(2));
         }
         let began = Instant::now();
         let mut left = 0;
-        while descendants::collect_ended() && began.elapsed() < KILL_TIME {
-            let processes = descendants::list();
+        while descendants::reap_ended() && began.elapsed() < KILL_TIME {
+            let processes = descendants::descendant_ids();
             left = left.max(processes.len());
             self.kill();
             thread::sleep(Duration::from_millis(2));

@@ -120,11 +120,11 @@ impl<'a> Report<'a> {
 
     /// To be called when the program has ended without failure. `epochs` is the value of `{train.epochs}`. If more rows
     /// than that were scraped, they are reduced to one per epoch, unless a verdict was given on each (`verdicts`).
-    pub(super) fn ended_whole(&mut self, epochs: usize, verdicts: bool) {
-        self.ordered_epochs = self.spec.is_named("train.epochs").then_some(epochs);
+    pub(super) fn finish_successfully(&mut self, epochs: usize, verdicts: bool) {
+        self.ordered_epochs = self.spec.has_placeholder("train.epochs").then_some(epochs);
         let is_scraped = !self.spec.scrape.is_empty() && !verdicts;
         if is_scraped && self.ordered_epochs.is_some() && self.epochs.len() > epochs {
-            self.epochs = EpochRow::of_epochs(&self.epochs, epochs);
+            self.epochs = EpochRow::one_per_epoch(&self.epochs, epochs);
         }
     }
 

@@ -30,7 +30,7 @@ pub struct Assessment<'a> {
 
 /// Request for generated images ([`Task::draw`](super::Task::draw)).
 #[derive(Debug, Clone, Copy)]
-pub struct Drawing<'a> {
+pub struct ImageRequest<'a> {
     /// Settings of the sampling; only the first of its samplers is used.
     pub spec: &'a SamplingSpec,
     /// Seed of the noise.

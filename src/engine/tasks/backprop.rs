@@ -3,8 +3,8 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    Assessment, AssessmentInputs, AssessmentProgress, Drawing, Image, Meaning, MicroStepResult,
-    Outputs, ReferenceInputs, Score, Task, TaskError, TrainingPosition,
+    Assessment, AssessmentInputs, AssessmentProgress, Image, ImageRequest, MicroStepResult,
+    OutputKind, Outputs, ReferenceInputs, Score, Task, TaskError, TrainingPosition,
 };
 use crate::base::{Purpose, Seed};
 use crate::device::Buffer;
@@ -23,7 +23,7 @@ pub(super) trait Objective<D: Kernels> {
     fn module(&mut self) -> &mut dyn Module<D>;
 
     /// Adds the random draws to a batch; `draw` is the key of their random streams.
-    fn draw(&self, batch: Batch, draw: Draw) -> Self::Drawn;
+    fn draw(&self, batch: Batch, draw: DrawKey) -> Self::Drawn;
 
     /// The batch of a reference step, with PyTorch's draws instead of random ones.
     fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Self::Drawn>;
@@ -36,7 +36,7 @@ pub(super) trait Objective<D: Kernels> {
         &self,
         device: &D,
         batch: Batch,
-        draw: Draw,
+        draw: DrawKey,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Self::Inputs> {
         let drawn = self.draw(batch, draw);
@@ -46,7 +46,7 @@ pub(super) trait Objective<D: Kernels> {
         Ok(inputs)
     }
 
-    fn meaning(&self) -> Meaning;
+    fn meaning(&self) -> OutputKind;
 
     fn forward(&self, pass: &mut Pass<D>, inputs: &Self::Inputs) -> Result<Var<D>>;
 
@@ -83,7 +83,7 @@ pub(super) trait Objective<D: Kernels> {
     fn draw_images(
         &self,
         _device: &D,
-        _wanted: &Drawing<'_>,
+        _wanted: &ImageRequest<'_>,
         _told: AssessmentProgress<'_>,
     ) -> Result<Option<Vec<Image>>> {
         Ok(None)
@@ -92,13 +92,13 @@ pub(super) trait Objective<D: Kernels> {
 
 /// Key of the random streams of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Draw {
+pub(super) enum DrawKey {
     Training(TrainingPosition),
     /// Evaluation of the batch with this index in its split; the draws are the same in every evaluation.
     Evaluation(u64),
 }
 
-impl Draw {
+impl DrawKey {
     /// The random stream for the noise of the batch, or of a part of the batch with the key `within` (empty for the
     /// batch).
     pub(super) fn noise(self, seed: Seed, within: &[u64]) -> ChaCha8Rng {
@@ -129,7 +129,7 @@ impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
     }
 
     fn evaluated(&self, batch: Batch, index: u64) -> Result<O::Inputs> {
-        let draw = Draw::Evaluation(index);
+        let draw = DrawKey::Evaluation(index);
         self.objective
             .inputs(&self.device, batch, draw, &mut Stopwatch::start())
     }
@@ -178,7 +178,7 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
     ) -> Result<MicroStepResult<D>> {
         let inputs = self
             .objective
-            .inputs(&self.device, batch, Draw::Training(place), watch)?;
+            .inputs(&self.device, batch, DrawKey::Training(place), watch)?;
         let pass = Pass::training(&self.device, sum)?.with_profiler(watch.profiler());
         let at = [place.epoch, place.step];
         let pass = pass.with_dropout(self.seed.stream_at(Purpose::Dropout, &at));
@@ -227,7 +227,7 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
 
     fn draw(
         &mut self,
-        wanted: &Drawing<'_>,
+        wanted: &ImageRequest<'_>,
         told: AssessmentProgress<'_>,
     ) -> Result<Option<Vec<Image>>> {
         self.objective.draw_images(&self.device, wanted, told)

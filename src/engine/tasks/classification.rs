@@ -1,11 +1,12 @@
 //! Classification: outputs are logits, targets are classes.
 
 use super::goal::Goal;
-use super::{Meaning, ReferenceInputs, Score, TaskError, TaskParts};
+use super::{OutputKind, ReferenceInputs, Score, TaskError, TaskParts};
 use crate::loader::Batch;
 use crate::losses::CrossEntropySpec;
 use crate::ops::{
-    ClassTargets, CrossEntropyOptions, Kernels, Pass, Result, Var, blend, cross_entropy_by,
+    ClassTargets, CrossEntropyOptions, Kernels, Pass, Result, Var, blend,
+    cross_entropy_with_targets,
 };
 
 /// The classification goal: `classes` classes and the options of the cross-entropy.
@@ -25,7 +26,7 @@ impl Classes {
         classes: usize,
         parts: TaskParts<'_>,
     ) -> Result<Self, TaskError> {
-        if let Some(misfit) = spec.misfit(classes) {
+        if let Some(misfit) = spec.incompatibility(classes) {
             return Err(TaskError::Misfit(misfit));
         }
         let weights = spec.class_weights(parts.rows_by_class);
@@ -50,12 +51,13 @@ pub(super) struct Labels {
 /// previous row (for the first row: of the last row).
 ///
 /// The loss is `-1/B Σ_n Σ_c w[c] t(n, c) log p(n, c)`, with `p` the softmax and `t` the target after label smoothing.
-/// It divides by the number of rows B; [`cross_entropy_by`] divides by the sum of the labels' weights instead.
+/// It divides by the number of rows B; [`cross_entropy_with_targets`] divides by the sum of the labels' weights
+/// instead.
 ///
 /// # Shapes
 /// `(1)` from `logits: (B, K)` and B labels.
 /// # Errors
-/// As [`cross_entropy_by`].
+/// As [`cross_entropy_with_targets`].
 /// # Source
 /// PyTorch `F.cross_entropy(logits, one_hot * share + one_hot.roll(1, 0) * (1 - share), weight=w, label_smoothing=ε)`.
 fn mixed_cross_entropy<D: Kernels>(
@@ -67,8 +69,8 @@ fn mixed_cross_entropy<D: Kernels>(
 ) -> Result<Var<D>> {
     let mut before = labels.to_vec();
     before.rotate_right(usize::from(!labels.is_empty()));
-    let own = cross_entropy_by(pass, logits, labels, options)?;
-    let other = cross_entropy_by(pass, logits, &before, options)?;
+    let own = cross_entropy_with_targets(pass, logits, labels, options)?;
+    let other = cross_entropy_with_targets(pass, logits, &before, options)?;
     // Both target lists contain the same labels in another order, so they have the same divisor.
     let divisor = ClassTargets::new(labels, logits.shape().last(), options)?.divisor;
     let mean = divisor / labels.len() as f64;
@@ -80,8 +82,8 @@ impl<D: Kernels> Goal<D> for Classes {
     type Host = Labels;
     type Targets = Labels;
 
-    fn meaning(&self) -> Meaning {
-        Meaning::Logits
+    fn meaning(&self) -> OutputKind {
+        OutputKind::Logits
     }
 
     fn of_batch(&self, batch: &mut Batch) -> Labels {
@@ -105,7 +107,7 @@ impl<D: Kernels> Goal<D> for Classes {
     fn loss(&self, pass: &mut Pass<D>, logits: &Var<D>, labels: &Labels) -> Result<Var<D>> {
         let (own, options) = (&labels.own, &self.options);
         match labels.own_share {
-            None => cross_entropy_by(pass, logits, own, options),
+            None => cross_entropy_with_targets(pass, logits, own, options),
             Some(share) => mixed_cross_entropy(pass, logits, own, share, options),
         }
     }
@@ -124,7 +126,7 @@ pub(super) fn indices(labels: &[u32]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::{self, assert_close, numbers};
+    use crate::ops::testing::{self, assert_close, parse_numbers};
 
     const LABELS: [usize; 4] = [0, 2, 2, 1];
 
@@ -153,7 +155,7 @@ mod tests {
     #[test]
     fn mixed_targets_are_those_of_pytorch() {
         // label_smoothing=0
-        let gradient: Vec<f32> = numbers(
+        let gradient: Vec<f32> = parse_numbers(
             "-0.020251766 0.0026922822 0.017559515
               -0.31373927  0.021993238  0.29174605
               0.022055354    0.2092554 -0.23131076
@@ -161,7 +163,7 @@ mod tests {
         );
         assert_pytorch(&options(0.0, &[]), 1.164_576_6, &gradient);
         // label_smoothing=0, weight=torch.tensor([.5, 2., 1.25])
-        let gradient: Vec<f32> = numbers(
+        let gradient: Vec<f32> = parse_numbers(
             " 0.12610976 -0.15332697 0.027217248
              -0.14871098   0.0159451   0.1327659
              0.027569193  0.26156926 -0.28913844
@@ -169,7 +171,7 @@ mod tests {
         );
         assert_pytorch(&options(0.0, &[0.5, 2.0, 1.25]), 1.107_384_2, &gradient);
         // label_smoothing=.1
-        let gradient: Vec<f32> = numbers(
+        let gradient: Vec<f32> = parse_numbers(
             " -0.02191843 0.021025598 0.0008928478
               -0.29540595 0.005326571   0.29007939
              0.0053886864  0.19258873  -0.19797742
@@ -177,7 +179,7 @@ mod tests {
         );
         assert_pytorch(&options(0.1, &[]), 1.209_993_4, &gradient);
         // label_smoothing=.1, weight=torch.tensor([.5, 2., 1.25])
-        let gradient: Vec<f32> = numbers(
+        let gradient: Vec<f32> = parse_numbers(
             " 0.12138399   -0.1272411 0.005857129
              -0.13764063 -0.016233591  0.15387425
              0.019235859   0.22823592 -0.24747175
@@ -197,10 +199,10 @@ mod tests {
 
     #[test]
     fn the_own_target_alone_is_the_plain_loss() {
-        let x = testing::filled(12, 3);
+        let x = testing::random_values(12, 3);
         let shapes = [(&x[..], [4, 3].into())];
         let plain = testing::forward(&shapes, |pass, x| {
-            cross_entropy_by(pass, &x[0], &LABELS, &CrossEntropyOptions::default())
+            cross_entropy_with_targets(pass, &x[0], &LABELS, &CrossEntropyOptions::default())
         });
         let mixed = testing::forward(&shapes, |pass, x| {
             mixed_cross_entropy(pass, &x[0], &LABELS, 1.0, &CrossEntropyOptions::default())

@@ -1,6 +1,6 @@
 //! The task of a model of `kind = "command"`. A program of the user trains this model, so only its checks are here.
 
-use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
+use super::workload::{BuiltTask, ReferenceDataKind, ReferenceFiles, Workload};
 use super::{TaskError, TaskParts};
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, Target};
 use crate::losses::LossSpec;
@@ -20,7 +20,7 @@ impl Workload for CommandSpec {
         None
     }
 
-    fn reference_form(&self, _files: &ReferenceFiles<'_>) -> ReferenceForm {
+    fn reference_data_kind(&self, _files: &ReferenceFiles<'_>) -> ReferenceDataKind {
         Err("a command has no layers that could be verified".to_owned())
     }
 

@@ -3,7 +3,7 @@
 use super::classification::Classes;
 use super::labels::Labels;
 use super::regression::Values;
-use super::supervised::{Predictor, supervised, wrong_loss};
+use super::supervised::{Predictor, loss_misfit, supervised};
 use super::tokens::NextToken;
 use super::workload::{BuiltTask, Workload};
 use super::{TaskError, TaskParts};
@@ -31,7 +31,7 @@ impl Workload for LayersSpec {
         }
         let mistakes = self.expand(facts.features, facts.target).err();
         let first = mistakes.and_then(|mistakes| mistakes.into_iter().next());
-        let wrong = wrong_loss(facts.target, loss);
+        let wrong = loss_misfit(facts.target, loss);
         wrong.or_else(|| first.map(|mistake| mistake.message))
     }
 
@@ -51,7 +51,7 @@ impl Workload for LayersSpec {
             TaskError::Misfit(all.join("; "))
         })?;
         let init = Init::new(device, parts.seed.stream(Purpose::Weights));
-        let mut init = init.convolving_by(parts.convolution);
+        let mut init = init.with_convolution(parts.convolution);
         let model = Network::new(&mut init, &layers)?;
         let (features, seed) = (parts.features, parts.seed);
         match (parts.loss, parts.target) {

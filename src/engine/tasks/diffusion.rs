@@ -3,14 +3,14 @@
 //! Noise, times and dropped labels are drawn on the host; this time counts as the step's residual, `other`. On a GPU
 //! the numbers of the next step are drawn while the current one computes (`noise_ahead.rs`).
 
-use super::backprop::{Backprop, Draw, Objective};
+use super::backprop::{Backprop, DrawKey, Objective};
 use super::classification::indices;
-use super::noise_ahead::{NoiseAhead, Numbers, Request};
+use super::noise_ahead::{NoisePrefetcher, RandomNumbers, Request};
 use super::noise_schedule::NoiseSchedule;
-use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
+use super::workload::{BuiltTask, ReferenceDataKind, ReferenceFiles, Workload};
 use super::{
-    Assessment, AssessmentInputs, AssessmentProgress, Drawing, Image, Meaning, ReferenceInputs,
-    TaskError, TaskParts,
+    Assessment, AssessmentInputs, AssessmentProgress, Image, ImageRequest, OutputKind,
+    ReferenceInputs, TaskError, TaskParts,
 };
 use crate::base::Purpose;
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, ImageSize, Target, channels_last};
@@ -27,7 +27,7 @@ pub(super) struct Diffusion<D: Kernels> {
     pub(super) image: ImageSize,
     /// Number of classes; the label `classes` stands for "no class" (classifier-free guidance).
     pub(super) classes: usize,
-    numbers: NoiseAhead,
+    numbers: NoisePrefetcher,
 }
 
 /// A batch on the device: noised images `x` and `noise`, both `(B, H, W, C)`; B diffusion times and B labels.
@@ -56,14 +56,14 @@ impl<D: Kernels> Diffusion<D> {
         classes: usize,
     ) -> Result<Self> {
         let init = Init::new(device, parts.seed.stream(Purpose::Weights));
-        let mut init = init.convolving_by(parts.convolution);
+        let mut init = init.with_convolution(parts.convolution);
         Ok(Self {
             model: model.build(&mut init, image.channels, classes)?,
             label_dropout: loss.label_dropout,
             schedule: NoiseSchedule::cosine(loss.timesteps),
             image,
             classes,
-            numbers: NoiseAhead::new(parts.seed),
+            numbers: NoisePrefetcher::new(parts.seed),
         })
     }
 }
@@ -78,10 +78,10 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
 
     /// Draws times, dropped labels and noise, in this order, and adds the noise to the images. In evaluation no label
     /// is dropped.
-    fn draw(&self, batch: Batch, draw: Draw) -> Drawn {
+    fn draw(&self, batch: Batch, draw: DrawKey) -> Drawn {
         let dropout = match draw {
-            Draw::Training(_) => self.label_dropout,
-            Draw::Evaluation(_) => 0.0,
+            DrawKey::Training(_) => self.label_dropout,
+            DrawKey::Evaluation(_) => 0.0,
         };
         let mut noised = batch.features;
         let request = Request {
@@ -91,7 +91,7 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
             values: noised.len(),
         };
         let numbers = self.numbers.numbers(request, D::IS_ASYNCHRONOUS);
-        let Numbers {
+        let RandomNumbers {
             times,
             shares,
             noise,
@@ -141,8 +141,8 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
         })
     }
 
-    fn meaning(&self) -> Meaning {
-        Meaning::Estimates
+    fn meaning(&self) -> OutputKind {
+        OutputKind::Estimates
     }
 
     fn forward(&self, pass: &mut Pass<D>, inputs: &Noised<D>) -> Result<Var<D>> {
@@ -169,7 +169,7 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
     fn draw_images(
         &self,
         device: &D,
-        wanted: &Drawing<'_>,
+        wanted: &ImageRequest<'_>,
         told: AssessmentProgress<'_>,
     ) -> Result<Option<Vec<Image>>> {
         self.draw_each(device, wanted, told).map(Some)
@@ -209,7 +209,7 @@ impl Workload for DdpmUnetSpec {
         }
     }
 
-    fn reference_form(&self, files: &ReferenceFiles<'_>) -> ReferenceForm {
+    fn reference_data_kind(&self, files: &ReferenceFiles<'_>) -> ReferenceDataKind {
         let shape = files.inputs.shape_of("x_t")?;
         let &[_, channels, height, width] = shape else {
             return Err(format!("`x_t` has shape {shape:?}, expected (B, C, H, W)"));
@@ -265,7 +265,7 @@ pub(super) mod tests {
         let parts = TaskParts {
             algorithm: crate::tasks::Algorithm::Backprop,
             beta: 0.1,
-            convolution: crate::ops::Convolution::Auto,
+            convolution: crate::ops::ConvAlgorithm::Auto,
             model: &ModelSpec::DdpmUnet(model.clone()),
             loss: &LossSpec::NoiseMse(loss.clone()),
             features: Features::Image(image),
@@ -291,7 +291,7 @@ pub(super) mod tests {
     fn three_labels_in_ten_are_dropped_and_times_are_uniform() {
         let drawn = task(1000).draw(
             batch(2000),
-            Draw::Training(TrainingPosition { epoch: 1, step: 2 }),
+            DrawKey::Training(TrainingPosition { epoch: 1, step: 2 }),
         );
         let dropped = drawn.labels.iter().filter(|label| **label == 2).count();
         assert!((500..700).contains(&dropped), "{dropped}");
@@ -305,15 +305,24 @@ pub(super) mod tests {
     fn the_noise_of_a_place_is_always_the_same() {
         let (task, place) = (task(1000), TrainingPosition { epoch: 1, step: 2 });
         let noise = |draw| task.draw(batch(4), draw).noise;
-        assert_eq!(noise(Draw::Training(place)), noise(Draw::Training(place)));
+        assert_eq!(
+            noise(DrawKey::Training(place)),
+            noise(DrawKey::Training(place))
+        );
         let next = TrainingPosition { step: 3, ..place };
-        assert_ne!(noise(Draw::Training(place)), noise(Draw::Training(next)));
-        assert_ne!(noise(Draw::Training(place)), noise(Draw::Evaluation(0)));
+        assert_ne!(
+            noise(DrawKey::Training(place)),
+            noise(DrawKey::Training(next))
+        );
+        assert_ne!(
+            noise(DrawKey::Training(place)),
+            noise(DrawKey::Evaluation(0))
+        );
     }
 
     #[test]
     fn evaluation_keeps_every_label() {
-        let drawn = task(1000).draw(batch(100), Draw::Evaluation(0));
+        let drawn = task(1000).draw(batch(100), DrawKey::Evaluation(0));
         assert_eq!(drawn.labels, indices(&batch(100).labels));
     }
 }

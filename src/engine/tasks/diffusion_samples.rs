@@ -1,9 +1,10 @@
 //! Samples images from the class-conditional U-Net with classifier-free guidance.
 
 use super::diffusion::Diffusion;
-use super::sampling::{Denoiser, picture, sheet};
+use super::sampling::{Denoiser, image_grid, to_image};
 use super::{
-    Assessment, AssessmentInputs, AssessmentProgress, Drawing, Image, SamplerKind, SamplingSpec,
+    Assessment, AssessmentInputs, AssessmentProgress, Image, ImageRequest, SamplerKind,
+    SamplingSpec,
 };
 use crate::base::{Purpose, Seed};
 use crate::ops::{Kernels, Pass, Result, Var};
@@ -18,10 +19,10 @@ impl<D: Kernels> Diffusion<D> {
     pub(super) fn draw_each(
         &self,
         device: &D,
-        wanted: &Drawing<'_>,
+        wanted: &ImageRequest<'_>,
         told: AssessmentProgress<'_>,
     ) -> Result<Vec<Image>> {
-        let Drawing { spec, seed, count } = *wanted;
+        let ImageRequest { spec, seed, count } = *wanted;
         let sampler = spec.samplers.first().copied().unwrap_or(SamplerKind::Ddim);
         let places = (0..count).map(|index| (index % self.classes, index / self.classes));
         let places: Vec<Place> = places.collect();
@@ -29,7 +30,7 @@ impl<D: Kernels> Diffusion<D> {
         let each = values.chunks(self.image.shape(1).len()).zip(&places);
         let image = |(values, (class, _)): (&[f32], &Place)| Image {
             name: class.to_string(),
-            ..picture(values, self.image)
+            ..to_image(values, self.image)
         };
         Ok(each.map(image).collect())
     }
@@ -46,7 +47,7 @@ impl<D: Kernels> Diffusion<D> {
         for &sampler in &spec.samplers {
             let told = &mut |done, of| found.progress(sampler.name(), done, of);
             let values = self.draw_all(device, assess.seed, (spec, sampler), &places, told)?;
-            let mut image = sheet(&values, spec.per_class, self.image);
+            let mut image = image_grid(&values, spec.per_class, self.image);
             sampler.name().clone_into(&mut image.name);
             image.caption = self.caption(spec, sampler, assess.data.dataset.class_names());
             found.add_image(image);

@@ -1,6 +1,6 @@
 //! [`Goal`]: what a supervised model predicts, with loss and metrics.
 
-use super::{Meaning, ReferenceInputs, Score};
+use super::{OutputKind, ReferenceInputs, Score};
 use crate::loader::Batch;
 use crate::ops::{Kernels, Pass, Result, Var};
 
@@ -11,7 +11,7 @@ pub(super) trait Goal<D: Kernels> {
     /// Targets of a batch in the form that the loss needs, usually on the device.
     type Targets;
 
-    fn meaning(&self) -> Meaning;
+    fn meaning(&self) -> OutputKind;
 
     fn of_batch(&self, batch: &mut Batch) -> Self::Host;
 

@@ -1,7 +1,7 @@
 //! Multi-label targets: several labels per sample, each present or absent. The model outputs one logit per label.
 
 use super::goal::Goal;
-use super::{Meaning, ReferenceInputs, Score, TaskError};
+use super::{OutputKind, ReferenceInputs, Score, TaskError};
 use crate::loader::Batch;
 use crate::losses::BinaryCrossEntropySpec;
 use crate::ops::{BinaryTargets, Kernels, Pass, Result, Var, binary_cross_entropy};
@@ -19,7 +19,7 @@ impl Labels {
     /// # Errors
     /// [`TaskError::Misfit`] if the loss does not fit the number of labels.
     pub(super) fn new(spec: &BinaryCrossEntropySpec, len: usize) -> Result<Self, TaskError> {
-        if let Some(misfit) = spec.misfit(len) {
+        if let Some(misfit) = spec.incompatibility(len) {
             return Err(TaskError::Misfit(misfit));
         }
         let pos_weight = spec.pos_weight.clone();
@@ -37,8 +37,8 @@ impl<D: Kernels> Goal<D> for Labels {
     type Host = Vec<f32>;
     type Targets = BatchLabels<D>;
 
-    fn meaning(&self) -> Meaning {
-        Meaning::LabelLogits
+    fn meaning(&self) -> OutputKind {
+        OutputKind::LabelLogits
     }
 
     fn of_batch(&self, batch: &mut Batch) -> Vec<f32> {

@@ -35,17 +35,17 @@ mod tokens;
 mod workload;
 
 pub use algorithm::Algorithm;
-pub use assess::{Assessment, AssessmentInputs, AssessmentProgress, Drawing, Image};
+pub use assess::{Assessment, AssessmentInputs, AssessmentProgress, Image, ImageRequest};
 pub use class_score::class_metrics;
 pub use detector::{SelectionSpec, VerificationSpec};
 pub use error::TaskError;
 pub use label_score::LABEL_METRICS;
-pub use outputs::{Meaning, Outputs};
+pub use outputs::{OutputKind, Outputs};
 pub(crate) use outputs::{log_softmax, log_sum_exp, logistic_loss};
 pub use reference::{ReferenceInputs, ReferenceTensor, ReferenceValues};
 pub use sampling::{SamplerKind, SamplingSpec};
 pub use score::Score;
-pub use workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
+pub use workload::{BuiltTask, ReferenceDataKind, ReferenceFiles, Workload};
 
 use crate::base::Seed;
 use crate::datasets::{Features, Target};
@@ -54,7 +54,7 @@ use crate::loader::Batch;
 use crate::losses::LossSpec;
 use crate::measure::{Phase, Stopwatch};
 use crate::models::ModelSpec;
-use crate::ops::{Convolution, Grads, Kernels, Module, Pass, Result, Var, Work};
+use crate::ops::{ConvAlgorithm, Grads, Kernels, Module, Pass, Result, Var, Work};
 
 /// A model with its loss and metrics, as the training loop uses it.
 pub trait Task<D: Kernels> {
@@ -62,7 +62,7 @@ pub trait Task<D: Kernels> {
     fn module(&mut self) -> &mut dyn Module<D>;
 
     /// Gradients and loss of one micro-step. `sum` has the gradients of earlier micro-steps of the same step, to which
-    /// the new ones are added, or empty gradients that record norms ([`Grads::for_norms`]).
+    /// the new ones are added, or empty gradients that record norms ([`Grads::recording_squares`]).
     ///
     /// Marks the end of each phase on `watch`. `loss_grad` is the gradient of the batch's mean loss, one value: the
     /// batch's share of the step's samples, times the loss scale if there is one.
@@ -136,7 +136,7 @@ pub trait Task<D: Kernels> {
     /// Any error of an operation.
     fn draw(
         &mut self,
-        _wanted: &Drawing<'_>,
+        _wanted: &ImageRequest<'_>,
         _told: AssessmentProgress<'_>,
     ) -> Result<Option<Vec<Image>>> {
         Ok(None)
@@ -217,7 +217,7 @@ pub struct TaskParts<'a> {
     /// Strength β of the nudge; used by equilibrium propagation only.
     pub beta: f64,
     /// How the CPU computes convolutions.
-    pub convolution: Convolution,
+    pub convolution: ConvAlgorithm,
     /// Features of all rows of the training split, `(rows, features)`, if the loss compares with the whole split
     /// ([`LossSpec::compares_paths`]); else empty.
     pub training: &'a [f32],

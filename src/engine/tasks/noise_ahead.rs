@@ -1,5 +1,5 @@
-//! [`NoiseAhead`]: draws the random numbers of a diffusion batch in a thread while the device computes the previous
-//! batch.
+//! [`NoisePrefetcher`]: draws the random numbers of a diffusion batch in a thread while the device computes the
+//! previous batch.
 //!
 //! A batch of 64 images of 40 × 40 pixels has 300,000 random numbers. Drawing them took 4 ms on the host of an H100;
 //! the rest of a U-Net's step takes 12 ms in 16-bit precision.
@@ -12,12 +12,12 @@ use rand::Rng;
 use rand_distr::StandardNormal;
 
 use super::TrainingPosition;
-use super::backprop::Draw;
+use super::backprop::DrawKey;
 use crate::base::Seed;
 
 /// The random numbers of a batch, in drawing order.
 #[derive(Debug, PartialEq)]
-pub(super) struct Numbers {
+pub(super) struct RandomNumbers {
     /// Diffusion time of each sample.
     pub(super) times: Vec<usize>,
     /// For each sample a uniform number in [0, 1). If it is below the label dropout probability, the sample's label is
@@ -30,14 +30,14 @@ pub(super) struct Numbers {
 /// Which random numbers a batch needs, and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Request {
-    pub(super) draw: Draw,
+    pub(super) draw: DrawKey,
     pub(super) timesteps: usize,
     /// Number of samples; `values` is the number of values of all samples together.
     pub(super) samples: usize,
     pub(super) values: usize,
 }
 
-impl Numbers {
+impl RandomNumbers {
     fn draw(seed: Seed, request: Request) -> Self {
         let mut rng = request.draw.noise(seed, &[]);
         let samples = 0..request.samples;
@@ -51,12 +51,12 @@ impl Numbers {
     }
 }
 
-pub(super) struct NoiseAhead {
+pub(super) struct NoisePrefetcher {
     seed: Seed,
-    next: RefCell<Option<(Request, Receiver<Numbers>)>>,
+    next: RefCell<Option<(Request, Receiver<RandomNumbers>)>>,
 }
 
-impl NoiseAhead {
+impl NoisePrefetcher {
     pub(super) fn new(seed: Seed) -> Self {
         Self {
             seed,
@@ -66,18 +66,18 @@ impl NoiseAhead {
 
     /// The random numbers of a batch. With `is_ahead`, a thread then draws those of the next micro-step, on the
     /// assumption that its batch has the same size.
-    pub(super) fn numbers(&self, request: Request, is_ahead: bool) -> Numbers {
+    pub(super) fn numbers(&self, request: Request, is_ahead: bool) -> RandomNumbers {
         let waiting = self.next.take();
         let numbers = match waiting {
             Some((next, numbers)) if next == request => numbers.recv().ok(),
             _ => None,
         };
-        if let (true, Draw::Training(place)) = (is_ahead, request.draw) {
+        if let (true, DrawKey::Training(place)) = (is_ahead, request.draw) {
             let step = place.step + 1;
-            let draw = Draw::Training(TrainingPosition { step, ..place });
+            let draw = DrawKey::Training(TrainingPosition { step, ..place });
             self.begin(Request { draw, ..request });
         }
-        numbers.unwrap_or_else(|| Numbers::draw(self.seed, request))
+        numbers.unwrap_or_else(|| RandomNumbers::draw(self.seed, request))
     }
 
     /// Starts a thread that draws the numbers. If it cannot be started, [`Self::numbers`] draws them when they are
@@ -87,7 +87,7 @@ impl NoiseAhead {
         let thread = thread::Builder::new().name("noise".into());
         let begun = thread.spawn(move || {
             // Sending fails if the receiver was dropped: training has ended, or another batch was asked for.
-            let _ = send.send(Numbers::draw(seed, request));
+            let _ = send.send(RandomNumbers::draw(seed, request));
         });
         *self.next.borrow_mut() = begun.ok().map(|_| (request, receive));
     }
@@ -100,12 +100,12 @@ mod tests {
     #[test]
     fn numbers_drawn_ahead_are_those_drawn_in_place() {
         let request = |epoch, step, samples| Request {
-            draw: Draw::Training(TrainingPosition { epoch, step }),
+            draw: DrawKey::Training(TrainingPosition { epoch, step }),
             timesteps: 1000,
             samples,
             values: 12 * samples,
         };
-        let ahead = NoiseAhead::new(Seed(3));
+        let ahead = NoisePrefetcher::new(Seed(3));
         // Consecutive steps, a smaller last batch, the next epoch, and a return to an earlier step.
         for (epoch, step, samples) in [
             (0, 0, 4),
@@ -118,7 +118,7 @@ mod tests {
             let request = request(epoch, step, samples);
             assert_eq!(
                 ahead.numbers(request, true),
-                Numbers::draw(Seed(3), request)
+                RandomNumbers::draw(Seed(3), request)
             );
         }
         let waiting = ahead.next.borrow().as_ref().map(|(request, _)| *request);

@@ -78,7 +78,7 @@ impl NoiseSchedule {
 mod tests {
     use super::*;
     use crate::ops::testing::assert_close;
-    use crate::ops::testing::numbers;
+    use crate::ops::testing::parse_numbers;
 
     #[test]
     fn the_schedule_is_that_of_pytorch() {
@@ -87,7 +87,7 @@ mod tests {
         let schedule = NoiseSchedule::cosine(1000);
         let picked = [0, 1, 250, 500, 998, 999].map(|t| schedule.alpha_bars[t]);
         let expected: Vec<f64> =
-            numbers("0.9999 0.9998 0.8455629 0.492096 2.4278335e-6 2.4278335e-10");
+            parse_numbers("0.9999 0.9998 0.8455629 0.492096 2.4278335e-6 2.4278335e-10");
         for (own, expected) in picked.iter().zip(expected) {
             assert!(
                 (own / expected - 1.0).abs() < 1e-5,
@@ -101,7 +101,7 @@ mod tests {
         // abar = torch.cumprod(1 - torch.linspace(1e-4, .02, 1000, dtype=torch.float64), 0); abar[[0, 1, 250, 500, 999]]
         let schedule = NoiseSchedule::linear(1000, [1e-4, 0.02]);
         let picked = [0, 1, 250, 500, 999].map(|t| schedule.alpha_bar(t));
-        let expected: Vec<f64> = numbers(
+        let expected: Vec<f64> = parse_numbers(
             "0.9999 0.9997800920720721 0.5214230306185275 0.07779665836502389
              4.0358297653756754e-5",
         );

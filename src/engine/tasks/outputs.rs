@@ -10,12 +10,12 @@ pub struct Outputs {
     /// Shape of `values`, the same for all models of one task and batch.
     pub(super) shape: Shape,
     /// What the values are, which determines how a mean of several models is computed.
-    pub(super) meaning: Meaning,
+    pub(super) meaning: OutputKind,
 }
 
 /// What a model's outputs are, which determines how the mean of several models' outputs is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meaning {
+pub enum OutputKind {
     /// Estimates of the target: the mean is taken value by value.
     Estimates,
     /// Class logits, with the classes in the last dimension: the mean is taken of the probabilities.
@@ -48,10 +48,10 @@ impl Outputs {
         }
         let all: Vec<&[f32]> = members.iter().map(|own| own.values.as_slice()).collect();
         let values = match first.meaning {
-            Meaning::Estimates => mean(&all),
-            Meaning::Logits => mean_logits(&all, first.shape.last()),
-            Meaning::LabelLogits => mean_label_logits(&all),
-            Meaning::Draws => return None,
+            OutputKind::Estimates => mean(&all),
+            OutputKind::Logits => mean_logits(&all, first.shape.last()),
+            OutputKind::LabelLogits => mean_label_logits(&all),
+            OutputKind::Draws => return None,
         };
         Some(Self {
             values,
@@ -121,7 +121,7 @@ pub(crate) fn log_sum_exp(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    fn outputs(meaning: Meaning, values: [f32; 4]) -> Outputs {
+    fn outputs(meaning: OutputKind, values: [f32; 4]) -> Outputs {
         Outputs {
             values: values.to_vec(),
             shape: [2, 2].into(),
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn estimates_are_averaged_value_by_value() {
         let members = [[1.0, 2.0, 3.0, 4.0], [3.0, 2.0, -3.0, 0.5]];
-        let members = members.map(|values| outputs(Meaning::Estimates, values));
+        let members = members.map(|values| outputs(OutputKind::Estimates, values));
         let mean = Outputs::mean(&members).unwrap();
         assert_eq!(mean.values, [2.0, 2.0, 0.0, 2.25]);
         assert_eq!(mean.shape, [2, 2].into());
@@ -145,7 +145,7 @@ mod tests {
         let log = |value: f64| libm::log(value) as f32;
         let first = [0.0, 0.0, 0.0, log(4.0)];
         let second = [log(3.0), 0.0, 7.0, 7.0 + log(4.0)];
-        let members = [first, second].map(|values| outputs(Meaning::Logits, values));
+        let members = [first, second].map(|values| outputs(OutputKind::Logits, values));
         let mean = Outputs::mean(&members).unwrap();
         for (found, expected) in mean.values.iter().zip([0.625, 0.375, 0.2, 0.8]) {
             assert!((found - log(expected)).abs() < 1e-6, "{found} {expected}");
@@ -158,20 +158,20 @@ mod tests {
         let log = |value: f64| libm::log(value) as f32;
         let first = [0.0, log(3.0), -log(4.0), log(4.0)];
         let second = [log(3.0), -log(3.0), log(2.0 / 3.0), log(4.0)];
-        let members = [first, second].map(|values| outputs(Meaning::LabelLogits, values));
+        let members = [first, second].map(|values| outputs(OutputKind::LabelLogits, values));
         let mean = Outputs::mean(&members).unwrap();
         for (found, expected) in mean.values.iter().zip([0.625, 0.5, 0.3, 0.8]) {
             let expected = log(expected / (1.0 - expected));
             assert!((found - expected).abs() < 1e-6, "{found} {expected}");
         }
-        let sure = outputs(Meaning::LabelLogits, [500.0, -500.0, 5000.0, 0.0]);
+        let sure = outputs(OutputKind::LabelLogits, [500.0, -500.0, 5000.0, 0.0]);
         let mean = Outputs::mean(&[sure.clone(), sure.clone()]).unwrap();
         assert_eq!(mean.values, sure.values);
     }
 
     #[test]
     fn a_probability_below_every_float_keeps_its_logarithm() {
-        let sure = outputs(Meaning::Logits, [0.0, -5000.0, 0.0, -4000.0]);
+        let sure = outputs(OutputKind::Logits, [0.0, -5000.0, 0.0, -4000.0]);
         let mean = Outputs::mean(&[sure.clone(), sure]).unwrap();
         assert_eq!(mean.values, [0.0, -5000.0, 0.0, -4000.0]);
     }
@@ -180,14 +180,14 @@ mod tests {
     fn draws_and_outputs_that_do_not_fit_have_no_mean() {
         let values = [1.0; 4];
         assert_eq!(Outputs::mean(&[]), None);
-        assert_eq!(Outputs::mean(&[outputs(Meaning::Draws, values)]), None);
+        assert_eq!(Outputs::mean(&[outputs(OutputKind::Draws, values)]), None);
         let other = Outputs {
             shape: [4, 1].into(),
-            ..outputs(Meaning::Estimates, values)
+            ..outputs(OutputKind::Estimates, values)
         };
-        let members = [outputs(Meaning::Estimates, values), other];
+        let members = [outputs(OutputKind::Estimates, values), other];
         assert_eq!(Outputs::mean(&members), None);
-        let members = [Meaning::Estimates, Meaning::Logits].map(|one| outputs(one, values));
+        let members = [OutputKind::Estimates, OutputKind::Logits].map(|one| outputs(one, values));
         assert_eq!(Outputs::mean(&members), None);
     }
 }

@@ -7,9 +7,9 @@
 use rand::Rng;
 use rand_distr::StandardNormal;
 
-use super::backprop::{Backprop, Draw, Objective};
-use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
-use super::{Meaning, ReferenceInputs, TaskError, TaskParts};
+use super::backprop::{Backprop, DrawKey, Objective};
+use super::workload::{BuiltTask, ReferenceDataKind, ReferenceFiles, Workload};
+use super::{OutputKind, ReferenceInputs, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, PathProcess, Target};
 use crate::layers::Init;
@@ -76,7 +76,7 @@ impl<D: Kernels> Paths<D> {
         })
     }
 
-    fn noise(&self, size: usize, draw: Draw) -> Vec<f32> {
+    fn noise(&self, size: usize, draw: DrawKey) -> Vec<f32> {
         let mut rng = draw.noise(self.seed, &[]);
         match &self.generator {
             Generator::CannedNet(_, process) => {
@@ -121,7 +121,7 @@ impl<D: Kernels> Objective<D> for Paths<D> {
         }
     }
 
-    fn draw(&self, batch: Batch, draw: Draw) -> Drawn {
+    fn draw(&self, batch: Batch, draw: DrawKey) -> Drawn {
         Drawn {
             values: self.noise(batch.size, draw),
             size: batch.size,
@@ -164,8 +164,8 @@ impl<D: Kernels> Objective<D> for Paths<D> {
         })
     }
 
-    fn meaning(&self) -> Meaning {
-        Meaning::Draws
+    fn meaning(&self) -> OutputKind {
+        OutputKind::Draws
     }
 
     fn forward(&self, pass: &mut Pass<D>, noise: &Noise<D>) -> Result<Var<D>> {
@@ -264,7 +264,7 @@ impl<S: GeneratorSpec> Workload for S {
         }
     }
 
-    fn reference_form(&self, files: &ReferenceFiles<'_>) -> ReferenceForm {
+    fn reference_data_kind(&self, files: &ReferenceFiles<'_>) -> ReferenceDataKind {
         let shape = files.inputs.shape_of("real")?;
         let &[_, 2, points @ 2..=usize::MAX] = shape else {
             return Err(format!("`real` has shape {shape:?}, expected (R, 2, T)"));

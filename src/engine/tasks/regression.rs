@@ -1,7 +1,7 @@
 //! Regression: targets are one or more numbers per sample.
 
 use super::goal::Goal;
-use super::{Meaning, ReferenceInputs, Score};
+use super::{OutputKind, ReferenceInputs, Score};
 use crate::loader::Batch;
 use crate::ops::{ErrorTerm, Kernels, Pass, Result, Var, mean_error};
 
@@ -16,8 +16,8 @@ impl<D: Kernels> Goal<D> for Values {
     /// Target values `y: (B, len)`.
     type Targets = Var<D>;
 
-    fn meaning(&self) -> Meaning {
-        Meaning::Estimates
+    fn meaning(&self) -> OutputKind {
+        OutputKind::Estimates
     }
 
     fn of_batch(&self, batch: &mut Batch) -> Vec<f32> {

@@ -112,7 +112,7 @@ impl Score {
 
     /// `mse` and `r2` in original units; if the logarithm of the target is learned, of the logarithm without
     /// normalisation.
-    pub fn in_own_units(&self) -> Vec<(&'static str, Option<f64>)> {
+    pub fn metrics_in_original_units(&self) -> Vec<(&'static str, Option<f64>)> {
         self.errors(self.unit())
     }
 
@@ -294,7 +294,7 @@ mod tests {
         let metrics = whole.metrics();
         assert!((value(&metrics, "mse") - 1.25 / 3.0).abs() < 1e-12);
         assert!((value(&metrics, "r2") - 0.732_142_857_142_857).abs() < 1e-12);
-        assert!((value(&whole.in_own_units(), "mse") - 5.0 / 3.0).abs() < 1e-12);
+        assert!((value(&whole.metrics_in_original_units(), "mse") - 5.0 / 3.0).abs() < 1e-12);
         // mean_absolute_error = 0.5, root_mean_squared_error = 0.645497224367903; both times 2, the scale's unit.
         assert!((value(&metrics, "mae") - 1.0).abs() < 1e-12);
         assert!((value(&metrics, "rmse") - 2.0 * 0.645_497_224_367_903).abs() < 1e-12);

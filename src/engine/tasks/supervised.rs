@@ -2,13 +2,13 @@
 //!
 //! Owns [`Supervised`], generic over the model ([`Predictor`]) and over targets with loss and metrics ([`Goal`]).
 
-use super::backprop::{Backprop, Draw, Objective};
+use super::backprop::{Backprop, DrawKey, Objective};
 use super::classification::Classes;
 use super::goal::Goal;
 use super::labels::Labels;
 use super::regression::Values;
-use super::workload::{BuiltTask, ONE_CLASS, ReferenceFiles, ReferenceForm, Workload};
-use super::{Meaning, ReferenceInputs, Score, Task, TaskError, TaskParts};
+use super::workload::{BuiltTask, ONE_CLASS, ReferenceDataKind, ReferenceFiles, Workload};
+use super::{OutputKind, ReferenceInputs, Score, Task, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
 use crate::datasets::{DatasetFacts, Features, Target, channels_last};
 use crate::layers::Init;
@@ -72,7 +72,7 @@ impl<D: Kernels, M: Predictor<D>, G: Goal<D>> Objective<D> for Supervised<M, G> 
         &mut self.model
     }
 
-    fn draw(&self, mut batch: Batch, _draw: Draw) -> Self::Drawn {
+    fn draw(&self, mut batch: Batch, _draw: DrawKey) -> Self::Drawn {
         Rows {
             targets: self.goal.of_batch(&mut batch),
             x: batch.features,
@@ -102,7 +102,7 @@ impl<D: Kernels, M: Predictor<D>, G: Goal<D>> Objective<D> for Supervised<M, G> 
         self.model.update_statistics(device, update)
     }
 
-    fn meaning(&self) -> Meaning {
+    fn meaning(&self) -> OutputKind {
         self.goal.meaning()
     }
 
@@ -173,20 +173,22 @@ fn features_of(inputs: &mut ReferenceInputs, features: Features) -> Vec<f32> {
 }
 
 /// Message saying why data with this target cannot be learned with this loss; `None` if they can.
-pub(super) fn wrong_loss(target: Target, loss: &LossSpec) -> Option<String> {
+pub(super) fn loss_misfit(target: Target, loss: &LossSpec) -> Option<String> {
     match (target, loss) {
         (Target::Class { classes: ..2 }, _) => Some(ONE_CLASS.to_owned()),
         (Target::None, _) => None,
-        (Target::Values { .. } | Target::Labels { .. }, LossSpec::Huber(spec)) => spec.misfit(),
+        (Target::Values { .. } | Target::Labels { .. }, LossSpec::Huber(spec)) => {
+            spec.incompatibility()
+        }
         (Target::Values { .. } | Target::Labels { .. }, loss) if loss.error_term().is_some() => {
             None
         }
-        (Target::Labels { len }, LossSpec::BinaryCrossEntropy(spec)) => spec.misfit(len),
+        (Target::Labels { len }, LossSpec::BinaryCrossEntropy(spec)) => spec.incompatibility(len),
         (Target::Labels { .. }, loss) => Some(format!(
             "the dataset's targets are labels, `{}` does not fit them; use `binary-cross-entropy`",
             loss.kind()
         )),
-        (Target::Class { classes }, LossSpec::CrossEntropy(spec)) => spec.misfit(classes),
+        (Target::Class { classes }, LossSpec::CrossEntropy(spec)) => spec.incompatibility(classes),
         (Target::Tokens { .. }, LossSpec::CrossEntropy(spec)) => {
             let message = "`weights` of `cross-entropy` are those of classes, the dataset's targets are tokens";
             spec.weights.as_ref().map(|_| message.to_owned())
@@ -219,7 +221,7 @@ impl Workload for MlpSpec {
                 "`mlp` learns targets, the dataset has none; use `canned-net` or `neural-sde`";
             return Some(message.to_owned());
         }
-        wrong_loss(facts.target, loss)
+        loss_misfit(facts.target, loss)
     }
 
     fn learns_mixed_targets(&self) -> bool {
@@ -235,7 +237,7 @@ impl Workload for MlpSpec {
         Some(self.forward_flops(features.len(), outputs))
     }
 
-    fn reference_form(&self, files: &ReferenceFiles<'_>) -> ReferenceForm {
+    fn reference_data_kind(&self, files: &ReferenceFiles<'_>) -> ReferenceDataKind {
         let len = files.inputs.len_of("x")?;
         let outputs = files.rows_of(&format!("layers.{}.weight", 2 * self.depth))?;
         let target = match files.loss {

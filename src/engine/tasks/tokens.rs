@@ -1,10 +1,10 @@
 //! Language models: predict the next token at every position of a window.
 
 use super::goal::Goal;
-use super::{Meaning, ReferenceInputs, Score};
+use super::{OutputKind, ReferenceInputs, Score};
 use crate::loader::Batch;
 use crate::ops::{
-    CrossEntropyOptions, Kernels, Pass, Result, Var, cross_entropy, cross_entropy_by,
+    CrossEntropyOptions, Kernels, Pass, Result, Var, cross_entropy, cross_entropy_with_targets,
 };
 
 /// The language-model goal: at each of `length` positions predict the next of `vocabulary` different tokens.
@@ -31,8 +31,8 @@ impl<D: Kernels> Goal<D> for NextToken {
     type Host = Targets;
     type Targets = Targets;
 
-    fn meaning(&self) -> Meaning {
-        Meaning::Logits
+    fn meaning(&self) -> OutputKind {
+        OutputKind::Logits
     }
 
     /// Takes the targets from the features: each window has `length` input tokens and one more token.
@@ -60,7 +60,7 @@ impl<D: Kernels> Goal<D> for NextToken {
             label_smoothing: self.label_smoothing,
             weights: Vec::new(),
         };
-        cross_entropy_by(pass, &self.rows(logits)?, &targets.tokens, &options)
+        cross_entropy_with_targets(pass, &self.rows(logits)?, &targets.tokens, &options)
     }
 
     fn score(

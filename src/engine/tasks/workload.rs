@@ -10,7 +10,7 @@ use crate::ops::Kernels;
 
 /// Features and target that reference files imply; `None` if the dataset determines them instead; a message on an
 /// error.
-pub type ReferenceForm = Result<Option<(Features, Target)>, String>;
+pub type ReferenceDataKind = Result<Option<(Features, Target)>, String>;
 
 /// A task with its model, or the reason why it cannot be built.
 pub type BuiltTask<D> = Result<Box<dyn Task<D>>, TaskError>;
@@ -71,7 +71,7 @@ pub trait Workload {
     ///
     /// # Errors
     /// A message about the missing or wrong tensor.
-    fn reference_form(&self, _files: &ReferenceFiles<'_>) -> ReferenceForm {
+    fn reference_data_kind(&self, _files: &ReferenceFiles<'_>) -> ReferenceDataKind {
         Ok(None)
     }
 
@@ -110,8 +110,8 @@ impl Workload for ModelSpec {
         each_model!(self, spec => Workload::forward_flops(spec, features, target))
     }
 
-    fn reference_form(&self, files: &ReferenceFiles<'_>) -> ReferenceForm {
-        each_model!(self, spec => spec.reference_form(files))
+    fn reference_data_kind(&self, files: &ReferenceFiles<'_>) -> ReferenceDataKind {
+        each_model!(self, spec => spec.reference_data_kind(files))
     }
 
     fn build<D: Kernels>(&self, device: &D, parts: TaskParts<'_>) -> BuiltTask<D> {

@@ -1,4 +1,5 @@
-//! [`Costly`]: the costly evaluation (sampling, verification, selection) after training, with the final weights.
+//! [`CostlyEvaluation`]: the costly evaluation (sampling, verification, selection) after training, with the final
+//! weights.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use crate::tasks::{Assessment, AssessmentInputs, Image, Task};
 const PROGRESS: Duration = Duration::from_millis(100);
 
 /// Inputs of the costly evaluation (sampling, verification, selection) after training.
-pub(super) struct Costly {
+pub(super) struct CostlyEvaluation {
     /// The data with its splits.
     pub(super) data: OpenDataset,
     pub(super) seed: Seed,
@@ -29,7 +30,7 @@ pub(super) struct Costly {
     pub(super) folder: PathBuf,
 }
 
-impl Costly {
+impl CostlyEvaluation {
     /// Evaluates `task` and writes its images; returns its metrics, or `None` if there were neither metrics nor images.
     pub(super) fn assess<D: Kernels>(
         &self,

@@ -9,7 +9,7 @@ impl<D: Kernels> Session<'_, D> {
     /// Sends the event of a finished epoch. The time of waiting for the reply is excluded from the run's times.
     pub(super) fn report_epoch(&mut self, epoch: Event, emit: &mut Emit<'_>) -> Reply {
         if self.awaits_verdicts {
-            self.log.leave_out(|| emit(epoch))
+            self.log.excluded_from_times(|| emit(epoch))
         } else {
             emit(epoch)
         }
@@ -17,7 +17,7 @@ impl<D: Kernels> Session<'_, D> {
 
     /// Ends the run after the current epoch. The run's results are those of a run of this many epochs, without the
     /// evaluations after training. The weights are those of the last epoch, even if another epoch was better.
-    pub(super) fn end_here(mut self, emit: &mut Emit<'_>) -> Result<Outcome, TrainError> {
+    pub(super) fn end_after_epoch(mut self, emit: &mut Emit<'_>) -> Result<Outcome, TrainError> {
         self.add_cost()?;
         if self.log.facts.diverged.is_none() {
             self.log.facts.eval_loss_after = self.fixed_batch_loss()?;

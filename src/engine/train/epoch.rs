@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use super::error::TrainError;
 use super::learner::{Learner, StepLoss, divergence};
 use super::log::Log;
-use super::resuming::Pauses;
+use super::resuming::EpochStateSaver;
 use super::state::{BegunEpoch, EpochOutcome};
 use super::steps::Steps;
 use super::work::work;
 use crate::event::{Emit, Event, Reply, StepRow};
 use crate::loader::Loader;
-use crate::measure::{Pace, StepTimes, Stopwatch};
+use crate::measure::{StepTimeLog, StepTimes, Stopwatch};
 use crate::ops::Kernels;
 use crate::optim::Rate;
 
@@ -35,7 +35,7 @@ pub(super) fn train_epoch<D: Kernels>(
     learner: &mut Learner<D>,
     loader: &Loader,
     plan: EpochPlan<'_>,
-    pauses: &mut Pauses<'_, D>,
+    pauses: &mut EpochStateSaver<'_, D>,
     emit: &mut Emit<'_>,
 ) -> Result<EpochOutcome, TrainError> {
     let EpochPlan { epoch, steps, .. } = plan;
@@ -45,7 +45,7 @@ pub(super) fn train_epoch<D: Kernels>(
     let mut running = Running::begin(learner, plan.begun, steps.count(), start, pauses.log)?;
     for (index, step) in steps.iter().enumerate().skip(first) {
         let samples = step.samples;
-        let counter = (plan.counted == Some(index)).then(|| learner.counter());
+        let counter = (plan.counted == Some(index)).then(|| learner.op_counter());
         let start = Stopwatch::start_profiled;
         let mut watch = counter.as_ref().map_or_else(Stopwatch::start, start);
         let lr = plan.rate.at(epoch, index);
@@ -153,7 +153,7 @@ impl<D: Kernels> Running<D> {
     fn pause(
         &mut self,
         learner: &mut Learner<D>,
-        pauses: &mut Pauses<'_, D>,
+        pauses: &mut EpochStateSaver<'_, D>,
         emit: &mut Emit<'_>,
     ) -> Result<(), TrainError> {
         pauses.log.growth.end();
@@ -230,7 +230,7 @@ impl<D: Kernels> Losses<D> {
     }
 
     /// Adds `times` as the times of the earliest step that has none yet.
-    fn add_time(&mut self, pace: &mut Pace, times: StepTimes) {
+    fn add_time(&mut self, pace: &mut StepTimeLog, times: StepTimes) {
         if let Some(samples) = self.samples.get(self.times_ms.len()) {
             pace.add(times, *samples);
             self.times_ms.push(1e3 * times.total_s);

@@ -6,7 +6,7 @@ use crate::datasets::DatasetError;
 use crate::device::DeviceError;
 use crate::event::{FailedStatus, PROTOCOL_VERSION};
 use crate::layers::checkpoint::CheckpointError;
-use crate::layers::names::Unmatched;
+use crate::layers::names::UnmatchedPatterns;
 use crate::ops::OpError;
 use crate::plan::CellSpec;
 use crate::tasks::TaskError;
@@ -43,7 +43,7 @@ pub(super) enum TrainError {
     /// Patterns of parameter names (`train.freeze`, `train.fresh`) that match no parameter of the model, or a
     /// `train.freeze` that matches all.
     #[error(transparent)]
-    Names(#[from] Unmatched),
+    Names(#[from] UnmatchedPatterns),
     /// Weights could not be read or written.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),

@@ -117,7 +117,7 @@ impl Evaluation {
             tested.confusion = confusion(&score, self.data.class_names());
         }
         if let Some(loader) = &self.fresh {
-            let metrics = self.score(task, loader)?.in_own_units();
+            let metrics = self.score(task, loader)?.metrics_in_original_units();
             tested.metrics.extend(named("fresh", metrics));
         }
         Ok(tested)

@@ -5,7 +5,7 @@ use super::learner::{Learner, divergence};
 use super::steps::Steps;
 use crate::event::{Event, Profile};
 use crate::loader::Loader;
-use crate::measure::{Pace, PaceSummary, StepTimes, Stopwatch};
+use crate::measure::{StepTimeLog, StepTimeSummary, StepTimes, Stopwatch};
 use crate::ops::Kernels;
 
 /// Number and settings of the extra steps, which use the batches of the epochs after the last trained one.
@@ -74,15 +74,15 @@ impl ExtraSteps {
     ///
     /// # Errors
     /// Errors of a training step.
-    pub(super) fn by_phase<D: Kernels>(
+    pub(super) fn time_phases<D: Kernels>(
         &self,
         learner: &mut Learner<D>,
         loader: &Loader,
-    ) -> Result<Option<PaceSummary>, TrainError> {
+    ) -> Result<Option<StepTimeSummary>, TrainError> {
         let device = learner.device.clone();
         // The error is ignored here, because the next operation fails with it again and reports it.
         let wait = || drop(device.try_synchronize());
-        let (mut pace, samples) = (Pace::new(0), self.samples());
+        let (mut pace, samples) = (StepTimeLog::new(0), self.samples());
         let begin = || Stopwatch::start_synchronised(&wait);
         let went_well = self.take(learner, loader, &begin, &mut |times| {
             pace.add(times, samples);
@@ -94,7 +94,7 @@ impl ExtraSteps {
 pub(super) const DIVERGED: &str = "the loss diverged in its extra steps";
 
 /// Event that warns of missing phase times; the run's results are complete all the same.
-pub(super) fn no_phases(reason: &str) -> Event {
+pub(super) fn missing_phases_warning(reason: &str) -> Event {
     let message = format!("no times of phases: {reason}");
     Event::Warning { message }
 }

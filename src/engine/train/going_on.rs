@@ -14,7 +14,7 @@ impl<D: Kernels> Session<'_, D> {
     /// Restores the training state of an interrupted run and sends the events of its finished epochs again. Begins anew
     /// if there is no state, if it belongs to another run or has more epochs than the cell, or, with a warning, if it
     /// cannot be read.
-    pub(super) fn go_on(&mut self, emit: &mut Emit<'_>) -> Result<Begin, TrainError> {
+    pub(super) fn resume_training(&mut self, emit: &mut Emit<'_>) -> Result<Begin, TrainError> {
         let order = self.resuming.order.as_ref();
         let Some(path) = order.and_then(|order| order.from.clone()) else {
             return Ok(Begin::default());
@@ -40,7 +40,7 @@ impl<D: Kernels> Session<'_, D> {
     ) -> Result<Begin, TrainError> {
         let mut progress = std::mem::take(&mut saved.progress);
         self.log.go_on(progress.so_far);
-        let (epoch, step) = progress.place();
+        let (epoch, step) = progress.epochs_and_steps();
         emit(Event::Resumed { epoch, step });
         let mut is_over = false;
         for (epoch, past) in progress.epochs.iter().enumerate() {
@@ -60,9 +60,9 @@ impl<D: Kernels> Session<'_, D> {
         let (device, module) = (learner.device.clone(), learner.task.module());
         learner
             .optimizer
-            .begin_after(progress.steps, &device, module)?;
+            .resume_at_step(progress.steps, &device, module)?;
         if let Some(ema) = &mut learner.ema {
-            ema.begin_after(progress.steps);
+            ema.resume_at_step(progress.steps);
         }
         if let Some(control) = &mut learner.control {
             control.set_state(&progress.control)?;

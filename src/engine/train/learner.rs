@@ -9,7 +9,7 @@ use crate::device::Buffer;
 use crate::event::OpWork;
 use crate::loader::Epoch;
 use crate::measure::{Phase, Profiler, Stopwatch};
-use crate::ops::{Grads, Kernels, Result, StepControl, Var, Work, layers_by_key};
+use crate::ops::{Grads, Kernels, Result, StepControl, Var, Work, layer_names_by_address};
 use crate::optim::{ClipBy, Ema, Optimizer, clip_factors};
 use crate::tasks::{MicroStepResult, Task, TrainingPosition};
 
@@ -85,7 +85,7 @@ impl<D: Kernels> Learner<D> {
         watch: &mut Stopwatch<'_>,
     ) -> Result<StepLoss<D>, TrainError> {
         let norms = self.control.is_none() && self.clip.is_some();
-        let mut sum = norms.then(|| Grads::for_norms(&self.device));
+        let mut sum = norms.then(|| Grads::recording_squares(&self.device));
         let mut losses = Vec::with_capacity(step.micro_steps.len());
         for index in step.micro_steps {
             let batch = batches.next().ok_or(TrainError::Short(index))??;
@@ -120,8 +120,8 @@ impl<D: Kernels> Learner<D> {
     }
 
     /// A profiler that counts operations without waiting for the device.
-    pub(super) fn counter(&mut self) -> Profiler {
-        Profiler::new(layers_by_key(self.task.module()), None)
+    pub(super) fn op_counter(&mut self) -> Profiler {
+        Profiler::new(layer_names_by_address(self.task.module()), None)
     }
 
     /// The gradient from which a micro-step backpropagates; `share` is the micro-step's share of the step's samples.

@@ -7,19 +7,19 @@ use super::state::{EpochOutcome, TotalsSoFar};
 use super::stopping::Best;
 use crate::base::statistics::median;
 use crate::event::{
-    DeviceMemoryTimes, FIRST_STEPS, GpuUsage, LoaderTimes, MemoryParts, Metrics, OpWork,
-    PhaseTimes, RunFacts, RunTimes, SAMPLES,
+    DeviceMemoryUsage, FIRST_STEPS, GpuUsage, LoaderTimes, MemoryParts, Metrics, OpWork,
+    PhaseTimes, RunFacts, RunTimes, SAMPLES_ROW,
 };
 use crate::loader;
 use crate::measure::gpu::GpuMeter;
 use crate::measure::{
-    DeviceMemory, MemoryGrowth, Pace, PaceSummary, PeakMemory, Peaks, Phase, StepTimes,
+    DeviceMemory, MemoryGrowth, PeakMemory, Peaks, Phase, StepTimeLog, StepTimeSummary, StepTimes,
 };
 
 pub(super) struct Log {
     start: Instant,
     pub(super) facts: RunFacts,
-    pub(super) pace: Pace,
+    pub(super) pace: StepTimeLog,
     pub(super) memory: PeakMemory,
     pub(super) growth: MemoryGrowth,
     pub(super) device_memory: DeviceMemory,
@@ -32,7 +32,7 @@ pub(super) struct Log {
     pub(super) checkpoint_bytes: Option<u64>,
     /// Seconds of the costly evaluation; `None` if there was none.
     assessment_s: Option<f64>,
-    /// Seconds that are excluded from all times of the run ([`Self::leave_out`]).
+    /// Seconds that are excluded from all times of the run ([`Self::excluded_from_times`]).
     left_out_s: f64,
     /// Seconds of earlier, interrupted processes of this run; `None` if the run was not resumed.
     earlier_s: Option<f64>,
@@ -50,7 +50,7 @@ impl Log {
         Self {
             start,
             facts: RunFacts::default(),
-            pace: Pace::new(warmup),
+            pace: StepTimeLog::new(warmup),
             memory: PeakMemory::start(),
             growth: MemoryGrowth::new(warmup),
             device_memory: DeviceMemory::default(),
@@ -145,7 +145,7 @@ impl Log {
     }
 
     /// Runs work whose time is excluded from all times of the run.
-    pub(super) fn leave_out<T>(&mut self, work: impl FnOnce() -> T) -> T {
+    pub(super) fn excluded_from_times<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
         self.left_out_s += start.elapsed().as_secs_f64();
@@ -163,7 +163,7 @@ impl Log {
         let start = Instant::now();
         let found = assess()?;
         self.assessment_s = found.as_ref().map(|_| start.elapsed().as_secs_f64());
-        self.memory.leave_out();
+        self.memory.reset_unattributed();
         self.device_memory.leave_out();
         Ok(found.unwrap_or_default())
     }
@@ -181,7 +181,7 @@ impl Log {
     pub(super) fn add_work(&mut self, mut step: Vec<OpWork>) {
         if !step.is_empty() {
             let samples = OpWork {
-                op: SAMPLES.to_owned(),
+                op: SAMPLES_ROW.to_owned(),
                 calls: self.first_samples,
                 ..OpWork::default()
             };
@@ -194,7 +194,7 @@ impl Log {
     ///
     /// # Errors
     /// A message if the GPU's counters could not be read.
-    pub(super) fn end_watch(&mut self) -> Result<(), String> {
+    pub(super) fn end_gpu_sampling(&mut self) -> Result<(), String> {
         let meter = std::mem::replace(&mut self.gpu, GpuMeter::absent());
         if !meter.has_counters() {
             return Ok(());
@@ -276,7 +276,7 @@ fn improvement_per_s(facts: &RunFacts, best_epoch_s: Option<f64>) -> Option<f64>
 
 /// Sets the phase times to those of the extra steps, which wait for the device after each phase. Also sets how many
 /// times longer such a step takes than an ordinary one (`observer_ratio`).
-pub(super) fn add_phases(times: &mut RunTimes, extra: &PaceSummary) {
+pub(super) fn add_phases(times: &mut RunTimes, extra: &StepTimeSummary) {
     times.phases = phases(&extra.mean);
     let ratio = 1e3 * extra.mean.total_s / times.step_mean_ms;
     times.observer_ratio = ratio.is_finite().then_some(ratio);
@@ -297,10 +297,10 @@ pub(super) fn phases(mean: &StepTimes) -> PhaseTimes {
 }
 
 /// Peak memory by the allocator's counters, and the memory in use: the driver's total minus free memory.
-fn device_memory_times(peaks: Peaks, memory: Option<(u64, u64)>) -> DeviceMemoryTimes {
+fn device_memory_times(peaks: Peaks, memory: Option<(u64, u64)>) -> DeviceMemoryUsage {
     let used_bytes = memory.map(|(free, total)| total.saturating_sub(free));
     let source = "CU_MEMPOOL_ATTR_USED_MEM_HIGH; in use: cuMemGetInfo";
-    DeviceMemoryTimes {
+    DeviceMemoryUsage {
         peak_train_bytes: peaks.train_bytes,
         peak_validation_bytes: peaks.validation_bytes,
         used_bytes,

@@ -44,7 +44,9 @@ pub(super) fn evaluate<D: Kernels>(
     let mut log = Log::new(start, 0);
     log.gpu = setup::gpu_meter(device);
     check(order)?;
-    let data = cell.dataset.open(seed, cell.validation.share())?;
+    let data = cell
+        .dataset
+        .open(seed, cell.validation.fraction_or_zero())?;
     let evaluation = Evaluation::new(&data, cell)?;
     let mut members = Members::load(device, order, &data)?;
     let parameters = members.parameters();
@@ -70,7 +72,7 @@ pub(super) fn evaluate<D: Kernels>(
     if evaluation.validates() && loss.is_none() {
         log.facts.diverged = Some("validation loss was no finite number".into());
     }
-    if let Err(reason) = log.end_watch() {
+    if let Err(reason) = log.end_gpu_sampling() {
         let message = format!("nothing was measured of the GPU: {reason}");
         emit(Event::Warning { message });
     }
@@ -106,7 +108,9 @@ fn check(order: &Order<CellSpec>) -> Result<(), TrainError> {
             "dataset"
         } else if member.loss != own.loss {
             "loss"
-        } else if member.validation.share().to_bits() != own.validation.share().to_bits() {
+        } else if member.validation.fraction_or_zero().to_bits()
+            != own.validation.fraction_or_zero().to_bits()
+        {
             "validation split"
         } else {
             continue;

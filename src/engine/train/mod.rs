@@ -41,7 +41,7 @@ mod work;
 
 use std::time::Instant;
 
-use crate::build_info::{arithmetic, code_hash};
+use crate::build_info::{code_hash, code_target};
 use crate::event::{Emit, Event, Order, PROTOCOL_VERSION};
 use crate::ops::{self, DeviceJob, Kernels};
 use crate::plan::CellSpec;
@@ -68,7 +68,7 @@ pub(crate) use trained_run::{CLASS_NAMES, NORMALISATION, RUN};
 )]
 pub fn run(order: Order<CellSpec>, emit: &mut Emit<'_>) {
     let start = Instant::now();
-    let arithmetic = arithmetic(order.cell.train.device);
+    let arithmetic = code_target(order.cell.train.device);
     emit(Event::Hello {
         protocol: PROTOCOL_VERSION,
         code_hash: code_hash(arithmetic),

@@ -9,7 +9,7 @@ use super::log::phases;
 use crate::event::{OpRow, Profile, Span};
 use crate::loader::{Loader, MadeBatch};
 use crate::measure::{self, Phase, Profiler, SpanKind, StepTimes, Stopwatch, TimedSpan};
-use crate::ops::{Kernels, layers_by_key};
+use crate::ops::{Kernels, layer_names_by_address};
 
 /// Maximum number of spans (timeline entries) in a profile. Its table of operations has no such limit.
 const MOST_SPANS: usize = 20_000;
@@ -25,7 +25,10 @@ pub(super) fn profile<D: Kernels>(
     extra: &ExtraSteps,
 ) -> Result<Option<Profile>, TrainError> {
     let loader = loader.traced();
-    let profiler = Profiler::new(layers_by_key(learner.task.module()), wait(&learner.device));
+    let profiler = Profiler::new(
+        layer_names_by_address(learner.task.module()),
+        wait(&learner.device),
+    );
     let begin = || Stopwatch::start_profiled(&profiler);
     if !extra.take(learner, &loader, &begin, &mut |_| {})? {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! [`Resuming`]: when a run saves its training state.
+//! [`StateSaving`]: when a run saves its training state.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use super::state::{BegunEpoch, Identity, PastEpoch, Progress, State};
 use super::weights::Weights;
 use crate::event::{Emit, Event, Metrics};
 use crate::ops::Kernels;
-use crate::plan::{CellSpec, Resume};
+use crate::plan::{CellSpec, ResumeFiles};
 
 /// A run saves its state by default if its training is expected to take at least this many seconds.
 const LONG_S: f64 = 600.0;
@@ -21,8 +21,8 @@ const EVERY_S: f64 = 60.0;
 const PAUSE: u32 = 100;
 
 /// When a run saves its training state, and the part of that state that is in host memory.
-pub(super) struct Resuming {
-    pub(super) order: Option<Resume>,
+pub(super) struct StateSaving {
+    pub(super) order: Option<ResumeFiles>,
     pub(super) progress: Progress,
     /// Whether the run saves its state; `None` while this is undecided.
     pub(super) is_wanted: Option<bool>,
@@ -31,8 +31,8 @@ pub(super) struct Resuming {
     has_failed: bool,
 }
 
-impl Resuming {
-    pub(super) fn new(order: Option<&Resume>, identity: Identity) -> Self {
+impl StateSaving {
+    pub(super) fn new(order: Option<&ResumeFiles>, identity: Identity) -> Self {
         Self {
             is_wanted: match order {
                 None => Some(false),
@@ -72,9 +72,9 @@ impl Resuming {
 }
 
 /// What is needed to save the training state within an epoch, and to decide when.
-pub(super) struct Pauses<'a, D: Kernels> {
+pub(super) struct EpochStateSaver<'a, D: Kernels> {
     pub(super) cell: &'a CellSpec,
-    pub(super) resuming: &'a mut Resuming,
+    pub(super) resuming: &'a mut StateSaving,
     pub(super) best: &'a mut Option<(Weights<D>, Metrics)>,
     pub(super) ensemble: &'a mut Ensemble<D>,
     pub(super) log: &'a mut Log,
@@ -82,7 +82,7 @@ pub(super) struct Pauses<'a, D: Kernels> {
     pub(super) steps: (usize, usize),
 }
 
-impl<D: Kernels> Pauses<'_, D> {
+impl<D: Kernels> EpochStateSaver<'_, D> {
     /// Whether the run saves its state at all; it has done `done` steps of the epoch in `epoch_s` seconds.
     fn is_wanted(&mut self, epoch_s: f64, done: usize) -> bool {
         let (before, all) = self.steps;
@@ -121,14 +121,14 @@ impl<D: Kernels> Pauses<'_, D> {
         let progress = &mut resuming.progress;
         progress.so_far = self.log.so_far();
         progress.begun = begun;
-        let (epoch, step) = progress.place();
+        let (epoch, step) = progress.epochs_and_steps();
         let mut state = State {
             learner,
             best: self.best,
             ensemble: self.ensemble,
         };
         let written = state.write(&order.state, progress);
-        self.log.memory.leave_out();
+        self.log.memory.reset_unattributed();
         self.log.device_memory.leave_out();
         match written {
             Ok(()) => drop(emit(Event::Saved { epoch, step })),
@@ -164,16 +164,16 @@ pub(super) struct Begin {
 mod tests {
     use super::*;
 
-    fn order(every_s: Option<f64>) -> Resume {
-        Resume {
+    fn order(every_s: Option<f64>) -> ResumeFiles {
+        ResumeFiles {
             every_s,
-            ..Resume::default()
+            ..ResumeFiles::default()
         }
     }
 
     #[test]
     fn a_run_writes_its_state_where_it_is_long_or_asked_to() {
-        let of = |order: Option<&Resume>| Resuming::new(order, Identity::default());
+        let of = |order: Option<&ResumeFiles>| StateSaving::new(order, Identity::default());
         let (unasked, asked) = (order(None), order(Some(1.0)));
         assert!(!of(Some(&unasked)).is_wanted(59.0, 0.1));
         assert!(of(Some(&unasked)).is_wanted(60.0, 0.1));
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn unasked_writing_takes_a_hundredth_of_the_time_at_most() {
-        let pause = |every, cost| Resuming::pause(every, Duration::from_millis(cost));
+        let pause = |every, cost| StateSaving::pause(every, Duration::from_millis(cost));
         assert_eq!(pause(None, 0), Duration::from_mins(1));
         assert_eq!(pause(None, 3000), Duration::from_mins(5));
         assert_eq!(pause(Some(1.0), 3000), Duration::from_secs(1));

@@ -1,18 +1,18 @@
 //! [`Session`]: a run after its setup, with the training loop.
 
 use super::accuracy::Accuracies;
-use super::assessment::Costly;
+use super::assessment::CostlyEvaluation;
 use super::ensemble::Ensemble;
 use super::epoch::{EpochPlan, train_epoch};
 use super::error::TrainError;
 use super::evaluation::Evaluation;
-use super::extra::{DIVERGED, ExtraSteps, no_phases, profile_event};
+use super::extra::{DIVERGED, ExtraSteps, missing_phases_warning, profile_event};
 use super::learner::{Cost, Learner};
 use super::log::{Log, add_phases};
 use super::profile::profile;
-use super::resuming::{Begin, Pauses, Resuming};
+use super::resuming::{Begin, EpochStateSaver, StateSaving};
 use super::saving::Saving;
-use super::state::{BegunEpoch, EpochOutcome, Judgement, PastEpoch};
+use super::state::{BegunEpoch, EpochOutcome, EpochValidation, PastEpoch};
 use super::steps::Steps;
 use super::stopping::{Stopping, Verdict};
 use super::weights::Weights;
@@ -37,9 +37,9 @@ pub(super) struct Session<'a, D: Kernels> {
     pub(super) rate: Rate,
     pub(super) evaluation: Evaluation,
     /// The costly evaluation; `None` if the order does not ask for it.
-    pub(super) costly: Option<Costly>,
+    pub(super) costly: Option<CostlyEvaluation>,
     pub(super) saving: Saving,
-    pub(super) resuming: Resuming,
+    pub(super) resuming: StateSaving,
     /// Whether the run takes extra steps at the end in which every operation is timed.
     pub(super) profiles: bool,
     /// Whether the run waits for its parent's reply after every epoch.
@@ -73,7 +73,7 @@ impl<D: Kernels> Session<'_, D> {
             epoch,
             mut begun,
             is_over,
-        } = self.go_on(emit)?;
+        } = self.resume_training(emit)?;
         if (epoch, &begun) == (0, &None) {
             self.log.facts.eval_loss_before = self.fixed_batch_loss()?;
         }
@@ -95,7 +95,7 @@ impl<D: Kernels> Session<'_, D> {
                 self.end_epoch(epoch, &past, is_last, emit);
             }
             match self.report_epoch(past.into_event(epoch), emit) {
-                Reply::Stop => return self.end_here(emit),
+                Reply::Stop => return self.end_after_epoch(emit),
                 Reply::End if !has_diverged => {
                     let (mut pauses, learner, ..) = self.pauses(epoch + 1);
                     pauses.write(learner, None, emit);
@@ -141,9 +141,12 @@ impl<D: Kernels> Session<'_, D> {
 
     /// What is needed to save the state in an epoch, and the learner, loader and learning rate, which are borrowed
     /// together.
-    fn pauses(&mut self, epoch: usize) -> (Pauses<'_, D>, &mut Learner<D>, &Loader, &Rate) {
+    fn pauses(
+        &mut self,
+        epoch: usize,
+    ) -> (EpochStateSaver<'_, D>, &mut Learner<D>, &Loader, &Rate) {
         let count = self.steps.count();
-        let pauses = Pauses {
+        let pauses = EpochStateSaver {
             cell: self.cell,
             resuming: &mut self.resuming,
             best: &mut self.best,
@@ -165,12 +168,16 @@ impl<D: Kernels> Session<'_, D> {
 
     /// Validates if the epoch is due (every `validation.every` epochs and the last one), with the averaged weights if
     /// there are any. Without a validation the result is empty.
-    fn validate(&mut self, epoch: usize, has_diverged: bool) -> Result<Judgement, TrainError> {
+    fn validate(
+        &mut self,
+        epoch: usize,
+        has_diverged: bool,
+    ) -> Result<EpochValidation, TrainError> {
         let every = self.cell.validation.every.max(1);
         let is_last = epoch + 1 == self.cell.train.epochs;
         let is_due = (epoch + 1).is_multiple_of(every) || is_last;
         if !self.evaluation.validates() || !is_due || has_diverged {
-            return Ok(Judgement::default());
+            return Ok(EpochValidation::default());
         }
         let (loss, validation) = self.validate_now()?;
         self.accuracies.note(epoch, &validation);
@@ -178,7 +185,7 @@ impl<D: Kernels> Session<'_, D> {
             let reason = format!("validation loss was no finite number after epoch {epoch}");
             self.log.facts.diverged = Some(reason);
         }
-        Ok(Judgement {
+        Ok(EpochValidation {
             validation,
             loss,
             is_due,
@@ -200,7 +207,7 @@ impl<D: Kernels> Session<'_, D> {
         &mut self,
         epoch: usize,
         train_loss: Option<f64>,
-        judgement: &Judgement,
+        judgement: &EpochValidation,
     ) -> Result<Verdict, TrainError> {
         let loss = if self.evaluation.validates() {
             if !judgement.is_due {
@@ -327,7 +334,7 @@ impl<D: Kernels> Session<'_, D> {
         }
         let class = numeric_class_of(&learner.device.facts()?, self.cell.train.precision);
         let best = self.stopping.best();
-        if let Err(reason) = self.log.end_watch() {
+        if let Err(reason) = self.log.end_gpu_sampling() {
             let message = format!("nothing was measured of the GPU: {reason}");
             emit(Event::Warning { message });
         }
@@ -338,13 +345,13 @@ impl<D: Kernels> Session<'_, D> {
         let (learner, loader) = (&mut self.learner, &self.loader);
         let goes_on = takes_extra && facts.diverged.is_none();
         if goes_on && D::IS_ASYNCHRONOUS && extra.wanted > 0 {
-            match extra.by_phase(learner, loader) {
+            match extra.time_phases(learner, loader) {
                 Ok(Some(pace)) => add_phases(&mut times, &pace),
                 Ok(None) => {
-                    emit(no_phases(DIVERGED));
+                    emit(missing_phases_warning(DIVERGED));
                 }
                 Err(error) => {
-                    emit(no_phases(&error.to_string()));
+                    emit(missing_phases_warning(&error.to_string()));
                 }
             }
         }

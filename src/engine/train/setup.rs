@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::accuracy::Accuracies;
-use super::assessment::Costly;
+use super::assessment::CostlyEvaluation;
 use super::ensemble::Ensemble;
 use super::error::TrainError;
 use super::evaluation::Evaluation;
 use super::learner::Learner;
 use super::log::Log;
-use super::resuming::Resuming;
+use super::resuming::StateSaving;
 use super::saving::{BYTES, Saving};
 use super::session::Session;
 use super::state::Identity;
@@ -18,7 +18,7 @@ use super::steps::Steps;
 use super::stopping::Stopping;
 use super::threads;
 use crate::base::Seed;
-use crate::build_info::{arithmetic, code_hash};
+use crate::build_info::{code_hash, code_target};
 use crate::datasets::{DatasetError, OpenDataset, SamplesMut};
 use crate::event::{MemoryParts, Order, numeric_class_of};
 use crate::layers::{checkpoint, names};
@@ -26,7 +26,7 @@ use crate::loader::{Loader, LoaderOptions};
 use crate::measure::DeviceMemory;
 use crate::measure::gpu::GpuMeter;
 use crate::ops::{Kernels, Path, count_parameters};
-use crate::optim::{Ema, Limits, Rate, control};
+use crate::optim::{Ema, Rate, StepLimits, step_control};
 use crate::plan::{CellSpec, Precision};
 use crate::tasks::{self, Task, TaskParts};
 
@@ -40,7 +40,9 @@ pub(super) fn set_up<'a, D: Kernels>(
     set_arithmetic(device, cell.train.precision)?;
     let mut log = Log::new(start, cell.measure.warmup_steps);
     log.gpu = gpu_meter(device);
-    let data = cell.dataset.open(seed, cell.validation.share())?;
+    let data = cell
+        .dataset
+        .open(seed, cell.validation.fraction_or_zero())?;
     let mut learner = learner(device, cell, &data, seed)?;
     let steps = Steps::new(data.splits.train.len(), &cell.train)?;
     let train = &cell.train;
@@ -57,21 +59,21 @@ pub(super) fn set_up<'a, D: Kernels>(
     let saving = Saving::of(order, &data, log.facts.parameters);
     Ok(Session {
         cell,
-        threads: threads::wanted(cell, dataset.features(), dataset.target()),
+        threads: threads::compute_threads(cell, dataset.features(), dataset.target()),
         learner,
         loader,
         steps,
         rate,
         evaluation,
-        costly: order.assess_into.clone().map(|folder| Costly {
+        costly: order.assess_into.clone().map(|folder| CostlyEvaluation {
             data,
             seed,
             wanted: Arc::clone(&cell.validation),
             folder,
         }),
         saving,
-        resuming: Resuming::new(order.resume.as_ref(), identity),
-        profiles: cell.measure.profiles(order.seed, order.block),
+        resuming: StateSaving::new(order.resume.as_ref(), identity),
+        profiles: cell.measure.is_profiled_run(order.seed, order.block),
         awaits_verdicts: order.verdicts,
         stopping: Stopping::new(cell.train.early_stopping.clone()),
         accuracies: Accuracies::default(),
@@ -87,7 +89,7 @@ fn identity<D: Kernels>(device: &D, order: &Order<CellSpec>) -> Result<Identity,
     let resume = order.resume.as_ref();
     Ok(Identity {
         lineage: resume.map_or_else(String::new, |resume| resume.lineage.clone()),
-        code_hash: code_hash(arithmetic(order.cell.train.device)),
+        code_hash: code_hash(code_target(order.cell.train.device)),
         numeric_class: numeric_class_of(&device.facts()?, order.cell.train.precision),
         seed: order.seed,
     })
@@ -166,12 +168,12 @@ fn learner<D: Kernels>(
     };
     let clip = cell.train.clip;
     let clip = clip.map(|max_norm| (max_norm, cell.train.clip_by));
-    let limits = Limits {
+    let limits = StepLimits {
         max_loss: cell.limits.max_loss,
         clip,
         scales_loss: cell.train.precision == Precision::Amp,
     };
-    let control = control(device, task.module(), limits)?;
+    let control = step_control(device, task.module(), limits)?;
     Ok(Learner {
         device: device.clone(),
         task,

@@ -46,7 +46,7 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Number of finished epochs, and of finished optimizer steps in the epoch after them.
-    pub(super) fn place(&self) -> (usize, usize) {
+    pub(super) fn epochs_and_steps(&self) -> (usize, usize) {
         let steps = self.begun.as_ref().map_or(0, BegunEpoch::steps);
         (self.epochs.len(), steps)
     }
@@ -84,7 +84,7 @@ pub(super) struct PastEpoch {
     /// Learning rate of the epoch's first step.
     pub(super) lr: f64,
     pub(super) outcome: EpochOutcome,
-    pub(super) judgement: Judgement,
+    pub(super) judgement: EpochValidation,
 }
 
 impl PastEpoch {
@@ -103,7 +103,7 @@ impl PastEpoch {
 /// Validation metrics of an epoch, and its validation loss, by which epochs are compared; both empty if it was not
 /// validated.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Judgement {
+pub(super) struct EpochValidation {
     pub(super) validation: Metrics,
     pub(super) loss: Option<f64>,
     pub(super) is_due: bool,
@@ -184,7 +184,7 @@ impl<D: Kernels> State<'_, D> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(io)?;
         }
-        checkpoint::stream(path, &metadata, &entries, |file| {
+        checkpoint::write_streamed(path, &metadata, &entries, |file| {
             let mut hasher = blake3::Hasher::new();
             let mut outcome = Ok(());
             let mut put = |bytes: &[u8]| {

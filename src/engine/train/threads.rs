@@ -14,7 +14,11 @@ const TINY_STEP_FLOP: f64 = 2e7;
 /// The FLOPs of a step are estimated as three forward passes of the model, as in the plan. They count as unknown for
 /// losses that compare paths and for equilibrium propagation, since the model's forward FLOPs do not describe such a
 /// step.
-pub(super) fn wanted(cell: &CellSpec, features: Features, target: Target) -> Option<usize> {
+pub(super) fn compute_threads(
+    cell: &CellSpec,
+    features: Features,
+    target: Target,
+) -> Option<usize> {
     let counts = cell.train.algorithm == Algorithm::Backprop && !cell.loss.compares_paths();
     let forward = cell
         .model

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::predict::{labels_there, predictions};
+use super::predict::{predictions, present_labels};
 use super::{Predictions, Trained, TrainedError, job};
 use crate::base::Seed;
 use crate::datasets::{Dataset, OpenDataset, Target};
@@ -21,7 +21,7 @@ const WORST: usize = 10;
 
 /// How well a model predicts the rows of one split.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Rows {
+pub struct SplitResults {
     /// Name of the split: `val`, `test` or `fresh` of the original dataset; `data` for other data.
     pub name: &'static str,
     /// Number of rows.
@@ -61,7 +61,7 @@ pub struct WorstRow {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Evaluated {
     /// Results of each split.
-    pub splits: Vec<Rows>,
+    pub splits: Vec<SplitResults>,
     /// Remarks for the reader, one sentence each.
     pub remarks: Vec<String>,
 }
@@ -106,7 +106,7 @@ impl Evaluate<'_> {
         let cell = &self.trained.run.cell;
         let data = cell
             .dataset
-            .open(Seed(self.trained.seed), cell.validation.share())?;
+            .open(Seed(self.trained.seed), cell.validation.fraction_or_zero())?;
         self.check(&data)?;
         let mut task = job::task(device, self.trained, self.kind, Some(&data))?;
         let mut found = Evaluated::default();
@@ -147,23 +147,22 @@ impl Evaluate<'_> {
         let cell = &self.trained.run.cell;
         let mut sums: Option<Sums<'_>> = None;
         let mut index = 0;
-        let remarks =
-            cell.dataset
-                .for_each_part(path, &self.trained.known(true), &mut |part| -> Result<
-                    (),
-                    TrainedError,
-                > {
-                    let sums = sums.get_or_insert_with(|| Sums::new(self.trained, &part));
-                    sums.dataset = Arc::clone(&part);
-                    let rows = (0..part.rows() as u32).collect();
-                    let options = cell.loader.evaluation(cell.validation.batch_size);
-                    let loader = Loader::new(part, rows, options)?;
-                    for batch in loader.epoch(0) {
-                        sums.add(&mut *task, batch?, index)?;
-                        index += 1;
-                    }
-                    Ok(())
-                })?;
+        let remarks = cell.dataset.for_each_part(
+            path,
+            &self.trained.training_data_info(true),
+            &mut |part| -> Result<(), TrainedError> {
+                let sums = sums.get_or_insert_with(|| Sums::new(self.trained, &part));
+                sums.dataset = Arc::clone(&part);
+                let rows = (0..part.rows() as u32).collect();
+                let options = cell.loader.evaluation(cell.validation.batch_size);
+                let loader = Loader::new(part, rows, options)?;
+                for batch in loader.epoch(0) {
+                    sums.add(&mut *task, batch?, index)?;
+                    index += 1;
+                }
+                Ok(())
+            },
+        )?;
         Ok(Evaluated {
             splits: sums
                 .map(|sums| sums.into_rows("data"))
@@ -263,7 +262,7 @@ impl<'a> Sums<'a> {
         let loss: f64 = losses
             .map(|(logit, label)| logistic_loss(*logit, *label))
             .sum();
-        let told = |values| labels_there(names, values);
+        let told = |values| present_labels(names, values);
         (loss / labels.len() as f64, told(labels), told(found))
     }
 
@@ -311,15 +310,15 @@ impl<'a> Sums<'a> {
         }
     }
 
-    fn into_rows(self, name: &'static str) -> Rows {
+    fn into_rows(self, name: &'static str) -> SplitResults {
         let metrics = match name {
-            "fresh" => self.score.in_own_units(),
+            "fresh" => self.score.metrics_in_original_units(),
             _ => self.score.metrics(),
         };
         let named = metrics
             .into_iter()
             .map(|(metric, value)| (metric.to_owned(), value));
-        Rows {
+        SplitResults {
             name,
             rows: self.score.samples(),
             metrics: named.collect(),

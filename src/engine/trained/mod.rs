@@ -13,7 +13,7 @@ mod record;
 mod sample;
 
 pub use error::TrainedError;
-pub use evaluate::{ConfusionMatrix, Evaluated, Rows, WorstRow, evaluate};
-pub use predict::{PredictedRows, Predictions, ReceivePredictions, labels_there, predict};
+pub use evaluate::{ConfusionMatrix, Evaluated, SplitResults, WorstRow, evaluate};
+pub use predict::{PredictedRows, Predictions, ReceivePredictions, predict, present_labels};
 pub use record::Trained;
 pub use sample::{SampleOptions, Samples, sample};

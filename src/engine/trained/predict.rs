@@ -93,7 +93,7 @@ impl DeviceJob for Predict<'_> {
     fn run<D: Kernels>(self, device: D) -> Self::Output {
         let _pool = crate::train::join_pool(None);
         let mut task = job::task(&device, self.trained, self.kind, None)?;
-        let known = self.trained.known(false);
+        let known = self.trained.training_data_info(false);
         let dataset = &self.trained.run.cell.dataset;
         dataset.for_each_part(self.path, &known, &mut |part| {
             part_of(&mut *task, self.trained, &part, self.take)
@@ -112,7 +112,7 @@ fn part_of<D: Kernels>(
     let size = (BATCH / part.features().len().max(1)).clamp(1, MOST_ROWS);
     // Images are loaded by one worker per thread, because decoding is slow.
     let spec = LoaderSpec {
-        workers: if part.is_decoded() {
+        workers: if part.decodes_or_augments() {
             rayon::current_num_threads()
         } else {
             0
@@ -134,7 +134,7 @@ fn part_of<D: Kernels>(
 }
 
 /// Names of the labels whose probability is above 1/2, separated by spaces.
-pub fn labels_there(names: &[String], probabilities: &[f32]) -> String {
+pub fn present_labels(names: &[String], probabilities: &[f32]) -> String {
     let all = names.iter().zip(probabilities);
     let there = all.filter(|(_, probability)| **probability > 0.5);
     let there: Vec<&str> = there.map(|(name, _)| name.as_str()).collect();

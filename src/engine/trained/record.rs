@@ -109,7 +109,7 @@ impl Trained {
 
     /// Properties of the training data by which new data are read for this model; with `wants_target` the data must
     /// have targets.
-    pub fn known(&self, wants_target: bool) -> TrainingDataInfo<'_> {
+    pub fn training_data_info(&self, wants_target: bool) -> TrainingDataInfo<'_> {
         TrainingDataInfo {
             features: self.run.features,
             target: self.run.target,

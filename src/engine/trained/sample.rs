@@ -8,7 +8,7 @@ use crate::datasets::{DatasetSpec, Features, Preparation, TokenKind};
 use crate::device::DeviceKind;
 use crate::loader::Batch;
 use crate::ops::{self, DeviceJob, Kernels};
-use crate::tasks::{AssessmentProgress, Drawing, Image, Score, Task};
+use crate::tasks::{AssessmentProgress, Image, ImageRequest, Score, Task};
 
 /// Settings of sampling: number and seed; for texts also prompt, length and temperature.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,7 +84,7 @@ impl DeviceJob for Draw<'_> {
         if let DatasetSpec::Paths(_) = &*cell.dataset {
             let data = cell
                 .dataset
-                .open(Seed(trained.seed), cell.validation.share())?;
+                .open(Seed(trained.seed), cell.validation.fraction_or_zero())?;
             let mut task = job::task(&device, trained, kind, Some(&data))?;
             return paths(&mut *task, options).map(Samples::Paths);
         }
@@ -93,7 +93,7 @@ impl DeviceJob for Draw<'_> {
         }
         let mut task = job::task(&device, trained, kind, None)?;
         let spec = cell.validation.sampling.clone().unwrap_or_default();
-        let wanted = Drawing {
+        let wanted = ImageRequest {
             spec: &spec,
             seed,
             count: options.count,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::files::{Reference, Untrained};
 use crate::layers::checkpoint::Tensor;
-use crate::ops::Convolution;
+use crate::ops::ConvAlgorithm;
 
 /// A gradient whose norm is below this fraction of the norm of all gradients is rounding noise.
 const NOISE: f64 = 1e-6;
@@ -26,7 +26,7 @@ pub(super) struct Outcome {
     /// Loss in evaluation after the last step; `None` if the task computes no loss of its own in evaluation.
     pub(super) evaluation: Option<f64>,
     /// Algorithms that the convolutions used, from the most to the least accurate.
-    pub(super) convolutions: Vec<Convolution>,
+    pub(super) convolutions: Vec<ConvAlgorithm>,
 }
 
 /// Errors of a model against its reference.
@@ -62,7 +62,7 @@ pub struct Verification {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evaluation_relative_error: Option<f64>,
     /// Algorithms that the convolutions used, from the most to the least accurate; empty on a GPU, where cuDNN chooses.
-    pub convolutions: Vec<Convolution>,
+    pub convolutions: Vec<ConvAlgorithm>,
     /// Number of parameters (values of all tensors without running statistics).
     pub parameters: u64,
     /// Whether every error is within its tolerance.
@@ -82,8 +82,8 @@ impl Verification {
     ///
     /// Each tolerance is the power of ten above the largest error measured on U-Nets (docs/verify.md). Errors of
     /// gradients reach the weights through an adaptive optimizer, whose steps do not become smaller with the gradient.
-    pub fn weights_tolerance(algorithms: &[Convolution]) -> f64 {
-        if algorithms.contains(&Convolution::Winograd5) {
+    pub fn weights_tolerance(algorithms: &[ConvAlgorithm]) -> f64 {
+        if algorithms.contains(&ConvAlgorithm::Winograd5) {
             1e-3
         } else {
             1e-4

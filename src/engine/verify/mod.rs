@@ -72,7 +72,7 @@ fn steps<D: Kernels>(
     let lr = cell.train.optimizer.lr();
     let mut outcome = Outcome::default();
     // Discards the algorithms that earlier calls recorded.
-    ops::take_convolutions();
+    ops::take_used_algorithms();
     for step in 0..STEPS {
         let mut micro = task.reference(&mut inputs.clone()).map_err(inputs_error)?;
         if step == 0 {
@@ -90,14 +90,14 @@ fn steps<D: Kernels>(
         .reference_evaluation(&mut inputs.clone())
         .map_err(inputs_error)?;
     outcome.after = checkpoint::snapshot(device, task.module()).map_err(OpError::from)?;
-    outcome.convolutions = ops::take_convolutions();
+    outcome.convolutions = ops::take_used_algorithms();
     Ok(outcome)
 }
 
 impl Job<'_> {
     /// Features and target of the manifest's dataset.
     fn form_of_data(&self) -> Result<(Features, Target), VerifyError> {
-        let share = self.cell.validation.share();
+        let share = self.cell.validation.fraction_or_zero();
         let facts = self
             .cell
             .dataset
@@ -115,7 +115,7 @@ impl Job<'_> {
             weights: self.reference.shapes(),
         };
         let (features, target) = model
-            .reference_form(&files)
+            .reference_data_kind(&files)
             .map_err(|error| VerifyError::one(&error))?
             .map_or_else(|| self.form_of_data(), Ok)?;
         let parts = TaskParts {

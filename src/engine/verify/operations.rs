@@ -5,7 +5,7 @@
 //! Prints nothing.
 
 use crate::device::{Arithmetic, DeviceError, DeviceKind};
-use crate::ops::conformance::{Answer, Case, Property, Size, cases};
+use crate::ops::conformance::{Case, NamedValues, Property, Size, cases};
 use crate::ops::{self, DeviceJob, Kernels, OpError, Result};
 
 /// The checked arithmetics of matrix products, each with the largest relative error that passes. TF32 has the same
@@ -25,7 +25,7 @@ pub struct OperationCheck {
     /// Name of the Rust trait whose kernels the operation uses.
     pub kernel: &'static str,
     /// One result for each arithmetic of [`LIMITS`], in the same order.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ArithmeticResult>,
 }
 
 impl OperationCheck {
@@ -38,7 +38,7 @@ impl OperationCheck {
 
 /// Result of an operation in one arithmetic.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Finding {
+pub enum ArithmeticResult {
     /// The operation ran.
     Ran {
         /// Largest `‖out − ref‖ / ‖ref‖` of its values and gradients; infinite if a value is not finite.
@@ -56,7 +56,7 @@ pub enum Finding {
     Failed(String),
 }
 
-impl Finding {
+impl ArithmeticResult {
     fn passes(&self, limit: f64) -> bool {
         match self {
             Self::Ran { error, repeats, .. } => *error <= limit && *repeats,
@@ -77,7 +77,7 @@ pub fn check_operations(device: DeviceKind) -> Result<Vec<OperationCheck>, Devic
 }
 
 /// The results of one operation, one for each of [`SIZES`].
-type Answers = Result<Vec<Answer>>;
+type Answers = Result<Vec<NamedValues>>;
 
 /// Sizes of the inputs.
 const SIZES: [Size; 2] = [Size::Small, Size::Middle];
@@ -122,7 +122,7 @@ impl DeviceJob for Checks {
             for ((case, check), reference) in cases.iter().zip(&mut checks).zip(&self.references) {
                 check.findings.push(match &possible {
                     Ok(()) => finding(|| answers(case, &device), reference),
-                    Err(reason) => Finding::Impossible(reason.to_string()),
+                    Err(reason) => ArithmeticResult::Impossible(reason.to_string()),
                 });
             }
         }
@@ -130,17 +130,17 @@ impl DeviceJob for Checks {
     }
 }
 
-fn finding(run: impl Fn() -> Answers, reference: &Answers) -> Finding {
+fn finding(run: impl Fn() -> Answers, reference: &Answers) -> ArithmeticResult {
     let told = |error: &OpError| match error {
-        OpError::Unsupported { .. } => Finding::Missing,
-        error => Finding::Failed(error.to_string()),
+        OpError::Unsupported { .. } => ArithmeticResult::Missing,
+        error => ArithmeticResult::Failed(error.to_string()),
     };
     match (run(), run(), reference) {
         (Err(error), ..) | (_, Err(error), _) => told(&error),
-        (_, _, Err(error)) => Finding::Failed(format!("no reference: {error}")),
+        (_, _, Err(error)) => ArithmeticResult::Failed(format!("no reference: {error}")),
         (Ok(first), Ok(second), Ok(reference)) => {
             let (error, place) = worst(&first, reference);
-            Finding::Ran {
+            ArithmeticResult::Ran {
                 error,
                 place,
                 repeats: same_bits(&first, &second),
@@ -150,7 +150,7 @@ fn finding(run: impl Fn() -> Answers, reference: &Answers) -> Finding {
 }
 
 /// The largest error, and the place where it was.
-fn worst(answers: &[Answer], references: &[Answer]) -> (f64, String) {
+fn worst(answers: &[NamedValues], references: &[NamedValues]) -> (f64, String) {
     let mut worst = (0.0, String::new());
     for ((answer, reference), size) in answers.iter().zip(references).zip(SIZES) {
         for ((name, values), (_, expected)) in answer.iter().zip(reference) {
@@ -163,8 +163,8 @@ fn worst(answers: &[Answer], references: &[Answer]) -> (f64, String) {
     worst
 }
 
-fn same_bits(first: &[Answer], second: &[Answer]) -> bool {
-    let values = |answers: &[Answer]| -> Vec<u32> {
+fn same_bits(first: &[NamedValues], second: &[NamedValues]) -> bool {
+    let values = |answers: &[NamedValues]| -> Vec<u32> {
         let parts = answers.iter().flatten();
         parts
             .flat_map(|(_, values)| values.iter().map(|value| value.to_bits()))
@@ -204,14 +204,17 @@ mod tests {
                 panic!("four arithmetics")
             };
             assert!(
-                matches!(single, Finding::Ran { error: 0.0, .. }),
+                matches!(single, ArithmeticResult::Ran { error: 0.0, .. }),
                 "{check:?}"
             );
             assert!(matches!(
                 [tf32, half],
-                [Finding::Impossible(_), Finding::Impossible(_)]
+                [
+                    ArithmeticResult::Impossible(_),
+                    ArithmeticResult::Impossible(_)
+                ]
             ));
-            let Finding::Ran { error, .. } = bfloat else {
+            let ArithmeticResult::Ran { error, .. } = bfloat else {
                 panic!("{check:?}")
             };
             rounded += usize::from(*error > 1e-4);
@@ -224,14 +227,14 @@ mod tests {
 
     #[test]
     fn an_error_above_the_limit_does_not_pass_and_is_named() {
-        let answer = |x: f32| -> Vec<Answer> {
+        let answer = |x: f32| -> Vec<NamedValues> {
             vec![vec![
                 ("values".into(), vec![1.0, 2.0]),
                 ("gradient 1".into(), vec![x]),
             ]]
         };
         let found = finding(|| Ok(answer(1.001)), &Ok(answer(1.0)));
-        let Finding::Ran { error, place, .. } = &found else {
+        let ArithmeticResult::Ran { error, place, .. } = &found else {
             panic!("{found:?}")
         };
         assert!((error - 1e-3).abs() < 1e-6);
@@ -257,7 +260,7 @@ mod tests {
             || Err(OpError::unsupported::<dfdx::tensor::Cpu>("silu")),
             &Ok(Vec::new()),
         );
-        assert_eq!(missing, Finding::Missing);
+        assert_eq!(missing, ArithmeticResult::Missing);
     }
 
     #[test]

@@ -74,8 +74,8 @@ unsafe fn left(line: *mut u8) -> usize {
 /// Returns the block, or ends the program if it is null. The parent of a worker recognises the printed sentence.
 fn or_end(block: *mut u8, bytes: usize) -> *mut u8 {
     if block.is_null() {
-        os::end_at_once(
-            os::NO_MEMORY,
+        os::exit_with_message(
+            os::OUT_OF_MEMORY_EXIT_CODE,
             format_args!("error: memory allocation of {bytes} bytes failed\n"),
         );
     }

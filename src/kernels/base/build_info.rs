@@ -6,7 +6,7 @@ mod generated {
 
 /// Whether a cell computes on the CPU or a GPU; decides which features and sources enter the cell's code hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Arithmetic {
+pub enum CodeTarget {
     /// Arithmetic of the CPU; the feature `x86-v4` can change it.
     Cpu,
     /// Arithmetic of a GPU; the features `cuda` and `cuda-stand-in` (a driver that computes on the CPU) can change it.
@@ -15,19 +15,21 @@ pub enum Arithmetic {
 
 /// Names and digests of the sources that a cell executes. Sources for GPUs (`*.cu`, modules and folders named `cuda`)
 /// count for GPU cells only.
-pub fn parts(arithmetic: Arithmetic) -> impl Iterator<Item = (&'static str, &'static str)> {
+pub fn source_digests(
+    arithmetic: CodeTarget,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
     let own = match arithmetic {
-        Arithmetic::Cpu => &[],
-        Arithmetic::Gpu => generated::GPU_PARTS,
+        CodeTarget::Cpu => &[],
+        CodeTarget::Gpu => generated::GPU_PARTS,
     };
     generated::CPU_PARTS.iter().chain(own).copied()
 }
 
 /// The enabled features that change the arithmetic, separated by commas, in a fixed order.
-pub fn features(arithmetic: Arithmetic) -> String {
+pub fn features(arithmetic: CodeTarget) -> String {
     let compiled: &[(&str, bool)] = match arithmetic {
-        Arithmetic::Cpu => &[("x86-v4", cfg!(feature = "x86-v4"))],
-        Arithmetic::Gpu => &[
+        CodeTarget::Cpu => &[("x86-v4", cfg!(feature = "x86-v4"))],
+        CodeTarget::Gpu => &[
             ("cuda", cfg!(feature = "cuda")),
             ("cuda-stand-in", cfg!(feature = "cuda-stand-in")),
         ],

@@ -50,7 +50,7 @@ pub fn send_signal(processes: &[u32], signal: EndSignal) {
 }
 
 /// Reaps all children of this process that have ended, without waiting for others; returns whether children are left.
-pub fn collect_ended() -> bool {
+pub fn reap_ended() -> bool {
     #[cfg(unix)]
     loop {
         let mut status = 0;
@@ -66,7 +66,7 @@ pub fn collect_ended() -> bool {
 }
 
 /// All descendants of this process, from `/proc`; empty on systems without it.
-pub fn list() -> Vec<u32> {
+pub fn descendant_ids() -> Vec<u32> {
     let mut parents: Vec<(u32, u32)> = Vec::new();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     for entry in entries {

@@ -16,7 +16,7 @@ use std::process::{Child, Command};
 
 /// Exit status of a process, with the memory and time that it used.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Ended {
+pub struct ExitInfo {
     /// Exit code, if the process exited by itself.
     pub code: Option<i32>,
     /// Signal, if one ended the process.
@@ -74,11 +74,11 @@ pub fn exit_at_once(code: i32) -> ! {
 }
 
 /// Exit code when memory is exhausted.
-pub const NO_MEMORY: i32 = 1;
+pub const OUT_OF_MEMORY_EXIT_CODE: i32 = 1;
 
 /// Prints a message to standard error, cut after 256 bytes, and ends this process as [`exit_at_once`] does. Allocates
 /// nothing.
-pub fn end_at_once(code: i32, message: fmt::Arguments<'_>) -> ! {
+pub fn exit_with_message(code: i32, message: fmt::Arguments<'_>) -> ! {
     let mut text = [0; 256];
     let mut rest = &mut text[..];
     let _ = rest.write_fmt(message);
@@ -109,7 +109,7 @@ pub fn kill_group(child: &mut Child) {
 /// # Errors
 /// If the process is not a child of this one.
 #[cfg(unix)]
-pub fn wait_without_blocking(child: &mut Child) -> io::Result<Option<Ended>> {
+pub fn wait_without_blocking(child: &mut Child) -> io::Result<Option<ExitInfo>> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     let process = child.id().cast_signed();
@@ -132,17 +132,17 @@ pub fn wait_without_blocking(child: &mut Child) -> io::Result<Option<Ended>> {
 /// # Errors
 /// If the process is not a child of this one.
 #[cfg(not(unix))]
-pub fn wait_without_blocking(child: &mut Child) -> io::Result<Option<Ended>> {
-    Ok(child.try_wait()?.map(|status| Ended {
+pub fn wait_without_blocking(child: &mut Child) -> io::Result<Option<ExitInfo>> {
+    Ok(child.try_wait()?.map(|status| ExitInfo {
         code: status.code(),
-        ..Ended::default()
+        ..ExitInfo::default()
     }))
 }
 
 #[cfg(unix)]
-fn ended(status: i32, usage: &libc::rusage) -> Ended {
+fn ended(status: i32, usage: &libc::rusage) -> ExitInfo {
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
-    Ended {
+    ExitInfo {
         code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
         signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
         peak_rss_bytes: peak_of(usage),
@@ -251,7 +251,7 @@ pub fn keep_freed_memory() {
 
 /// Removes a `RUST_MIN_STACK` below the standard library's default of 2 MiB from the environment of this process and
 /// its workers: recursive code needs that much stack.
-pub fn keep_whole_stacks() {
+pub fn ignore_small_min_stack() {
     let asked = std::env::var("RUST_MIN_STACK").ok();
     if asked.is_some_and(|bytes| bytes.parse().is_ok_and(|bytes: usize| bytes < 2 << 20)) {
         // SAFETY: called before other threads exist.
@@ -305,7 +305,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn wait(child: &mut Child) -> Ended {
+    fn wait(child: &mut Child) -> ExitInfo {
         loop {
             if let Some(ended) = wait_without_blocking(child).unwrap() {
                 return ended;

@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// The name of this program in printed commands; set once by [`called_as`].
+/// The name of this program in printed commands; set once by [`set_program_name`].
 static PROGRAM: OnceLock<String> = OnceLock::new();
 
 /// Stores how this program was called (`target/release/fieldtrial`), so that printed commands work even if it is not on
 /// PATH.
-pub fn called_as(name: &OsStr) {
+pub fn set_program_name(name: &OsStr) {
     let here = std::env::current_dir().unwrap_or_default();
     let program = from_here(Path::new(name), &here);
     if !program.is_empty() {

@@ -31,7 +31,7 @@ thread_local! {
 }
 
 /// Counts the memory of a tensor of `len` values of type `T`; a tensor without values is not counted.
-pub fn tensor<T>(len: usize) {
+pub fn count_tensor<T>(len: usize) {
     add(Tally {
         tensors: u64::from(len > 0),
         tensor_bytes: (len * size_of::<T>()) as u64,
@@ -40,7 +40,7 @@ pub fn tensor<T>(len: usize) {
 }
 
 /// Counts a kernel that is queued on a GPU.
-pub fn launch() {
+pub fn count_launch() {
     add(Tally {
         launches: 1,
         ..Tally::default()
@@ -48,7 +48,7 @@ pub fn launch() {
 }
 
 /// Counts a copy between host and GPU, or on the GPU.
-pub fn copy() {
+pub fn count_copy() {
     add(Tally {
         copies: 1,
         ..Tally::default()

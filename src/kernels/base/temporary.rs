@@ -13,7 +13,8 @@ const PREFIX: &str = ".writing-";
 /// Age at which a temporary file counts as abandoned, on file systems without locks.
 const OLD: Duration = Duration::from_mins(1);
 
-/// Creates a temporary file in `folder`, and locks it, so that [`remove_left`] in another program does not remove it.
+/// Creates a temporary file in `folder`, and locks it, so that [`remove_abandoned`] in another program does not remove
+/// it.
 ///
 /// # Errors
 /// Those of creating a file.
@@ -74,7 +75,7 @@ pub fn keep_as(file: NamedTempFile, path: &Path) -> io::Result<()> {
 /// Removes temporary files that a killed program left in `folder`, which need not exist.
 ///
 /// A failure is ignored: a file that stays has no effect, and the next call tries again.
-pub fn remove_left(folder: &Path) {
+pub fn remove_abandoned(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_temporary = entry.file_name().to_string_lossy().starts_with(PREFIX);
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
@@ -113,13 +114,13 @@ mod tests {
         fs::write(folder.join("kept"), "whole").unwrap();
         let file = create(folder).unwrap();
         let open = file.path().file_name().unwrap().to_owned();
-        remove_left(folder);
+        remove_abandoned(folder);
         let names = fs::read_dir(folder).unwrap();
         let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, [open, "kept".into()]);
         // A missing folder is no error.
-        remove_left(&folder.join("missing"));
+        remove_abandoned(&folder.join("missing"));
     }
 
     #[test]
@@ -130,7 +131,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for number in 0..50 {
-                        remove_left(folder);
+                        remove_abandoned(folder);
                         let file = create(folder).unwrap();
                         assert!(file.path().exists(), "{number}");
                     }

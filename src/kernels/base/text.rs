@@ -119,10 +119,10 @@ fn shown(letter: char) -> impl Iterator<Item = char> {
 ///
 /// # Example
 /// ```
-/// use fieldtrial_kernels::base::text::visible;
-/// assert_eq!(visible("a\u{1b}[2Jb\n"), "a\\u{1b}[2Jb\n");
+/// use fieldtrial_kernels::base::text::escape_control;
+/// assert_eq!(escape_control("a\u{1b}[2Jb\n"), "a\\u{1b}[2Jb\n");
 /// ```
-pub fn visible(text: &str) -> Cow<'_, str> {
+pub fn escape_control(text: &str) -> Cow<'_, str> {
     let is_plain = |letter: char| !is_hidden(letter) || matches!(letter, '\n' | '\t');
     if text.chars().all(is_plain) {
         return Cow::Borrowed(text);
@@ -141,18 +141,18 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// As [`visible`], for an owned text, which is returned without a copy if nothing has to be escaped.
-pub fn into_visible(text: String) -> String {
-    let changed = match visible(&text) {
+/// As [`escape_control`], for an owned text, which is returned without a copy if nothing has to be escaped.
+pub fn into_escaped(text: String) -> String {
+    let changed = match escape_control(&text) {
         Cow::Owned(changed) => Some(changed),
         Cow::Borrowed(_) => None,
     };
     changed.unwrap_or(text)
 }
 
-/// Like [`visible`], but converts `\r\n` to `\n`, for texts from Windows.
-pub fn visible_lines(text: &str) -> String {
-    into_visible(text.replace("\r\n", "\n"))
+/// Like [`escape_control`], but converts `\r\n` to `\n`, for texts from Windows.
+pub fn escape_control_lines(text: &str) -> String {
+    into_escaped(text.replace("\r\n", "\n"))
 }
 
 /// A reason or a warning for tables and terminals: one line of at most 300 characters, shortened with `…`, with control
@@ -212,11 +212,11 @@ mod tests {
 
     #[test]
     fn what_a_terminal_acts_on_is_shown_as_its_code() {
-        assert!(matches!(visible("plain\ttext\n"), Cow::Borrowed(_)));
-        assert_eq!(visible("a\r\nb\rc"), "a\r\nb\\u{d}c");
-        assert_eq!(visible_lines("a\r\nb\rc"), "a\nb\\u{d}c");
+        assert!(matches!(escape_control("plain\ttext\n"), Cow::Borrowed(_)));
+        assert_eq!(escape_control("a\r\nb\rc"), "a\r\nb\\u{d}c");
+        assert_eq!(escape_control_lines("a\r\nb\rc"), "a\nb\\u{d}c");
         assert_eq!(
-            visible("\u{9b}2J\u{202e}\u{7f}"),
+            escape_control("\u{9b}2J\u{202e}\u{7f}"),
             "\\u{9b}2J\\u{202e}\\u{7f}"
         );
         assert_eq!(one_line(" \u{1b}]0;x\u{7} \r\n y "), "\\u{1b}]0;x\\u{7} y");

@@ -43,7 +43,7 @@ impl Backend for Cpu {
     }
 
     fn upload(&self, values: Vec<f32>) -> Result<Buffer<Self>, DeviceError> {
-        tally::tensor::<f32>(values.len());
+        tally::count_tensor::<f32>(values.len());
         // Creates an empty buffer, which costs nothing, and moves the vector into it without a copy.
         let mut buffer = <Self as Storage<f32>>::try_alloc_len(self, 0)
             .map_err(DeviceError::from_dfdx::<Self>)?;

@@ -27,7 +27,7 @@ pub struct DeviceFacts {
 impl DeviceFacts {
     /// The numeric class; devices of equal classes compute bit-identical results: `cpu`,
     /// `cuda-nvidia-h200-sm90-cuda13.0-cublas13.0.2-cudnn9.1.0`.
-    pub fn class(&self) -> String {
+    pub fn numeric_class_name(&self) -> String {
         let mut parts = vec![self.kind.clone()];
         parts.extend(self.name.as_deref().map(hyphenated));
         parts.extend(
@@ -68,13 +68,13 @@ mod tests {
             count: 1,
         };
         assert_eq!(
-            gpu.class(),
+            gpu.numeric_class_name(),
             "cuda-nvidia-h200-mig-1g-18gb-sm90-cuda13.0-cublas13.0.2-cudnn9.1.0"
         );
         let cpu = DeviceFacts {
             kind: "cpu".into(),
             ..DeviceFacts::default()
         };
-        assert_eq!(cpu.class(), "cpu");
+        assert_eq!(cpu.numeric_class_name(), "cpu");
     }
 }

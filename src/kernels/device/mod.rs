@@ -127,9 +127,10 @@ pub trait Backend:
     /// Allocates `len` zeros.
     fn zeros_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
         let free = || self.memory().ok().flatten().map(|(free, _)| free);
-        tally::tensor::<f32>(len);
+        tally::count_tensor::<f32>(len);
         <Self as Storage<f32>>::try_alloc_len(self, len).map_err(|error| {
-            DeviceError::from_dfdx::<Self>(error).asking((len * size_of::<f32>()) as u64, free)
+            DeviceError::from_dfdx::<Self>(error)
+                .with_requested_bytes((len * size_of::<f32>()) as u64, free)
         })
     }
 
@@ -193,7 +194,7 @@ impl Arithmetic {
     }
 
     /// Why a GPU of this compute capability does not support the arithmetic; `None` if it does.
-    pub fn lack(self, capability: (i32, i32)) -> Option<String> {
+    pub fn unsupported_reason(self, capability: (i32, i32)) -> Option<String> {
         let (least, (major, minor)) = (self.least_capability(), capability);
         (capability < least).then(|| {
             format!(
@@ -254,7 +255,11 @@ impl DeviceError {
     /// Adds the number of requested bytes (`asked`) and of free bytes (`ask_free`) to an out-of-memory error; returns
     /// other errors unchanged.
     #[must_use]
-    pub(crate) fn asking(self, asked: u64, ask_free: impl FnOnce() -> Option<u64>) -> Self {
+    pub(crate) fn with_requested_bytes(
+        self,
+        asked: u64,
+        ask_free: impl FnOnce() -> Option<u64>,
+    ) -> Self {
         match self {
             Self::OutOfMemory {
                 device,
@@ -275,11 +280,11 @@ impl DeviceError {
         reason = "it is handed to `map_err` by name"
     )]
     pub fn from_dfdx<D: Backend>(error: <D as HasErr>::Err) -> Self {
-        Self::told(D::NAME, &error)
+        Self::from_debug(D::NAME, &error)
     }
 
     /// Converts an error of dfdx or a driver to `OutOfMemory` or `Failed`.
-    pub(crate) fn told(device: &'static str, error: &dyn std::fmt::Debug) -> Self {
+    pub(crate) fn from_debug(device: &'static str, error: &dyn std::fmt::Debug) -> Self {
         let message = format!("{error:?}");
         if message.contains("OutOfMemory") || message.contains("OUT_OF_MEMORY") {
             Self::out_of_memory(device)
@@ -309,16 +314,16 @@ mod tests {
     fn arithmetic_that_a_gpu_lacks_is_named_with_what_it_has() {
         let (pascal, volta, turing, ampere) = ((6, 1), (7, 0), (7, 5), (8, 0));
         for capability in [pascal, volta, turing, ampere] {
-            assert_eq!(Arithmetic::Single.lack(capability), None);
+            assert_eq!(Arithmetic::Single.unsupported_reason(capability), None);
         }
-        let lack = Arithmetic::Half.lack(pascal).unwrap();
+        let lack = Arithmetic::Half.unsupported_reason(pascal).unwrap();
         assert_eq!(
             lack,
             "products in f16 need compute capability 7.0, this GPU has 6.1"
         );
-        assert_eq!(Arithmetic::Half.lack(volta), None);
-        assert!(Arithmetic::Tf32.lack(turing).is_some());
-        assert_eq!(Arithmetic::Tf32.lack(ampere), None);
+        assert_eq!(Arithmetic::Half.unsupported_reason(volta), None);
+        assert!(Arithmetic::Tf32.unsupported_reason(turing).is_some());
+        assert_eq!(Arithmetic::Tf32.unsupported_reason(ampere), None);
     }
 
     #[test]

@@ -14,14 +14,14 @@ pub struct Library {
 /// All libraries; empty in a build without CUDA.
 #[cfg(feature = "cuda")]
 pub fn libraries() -> Vec<Library> {
-    use super::cuda::{Part, find};
-    let library = |part: Part| Library {
+    use super::cuda::{CudaLibrary, find};
+    let library = |part: CudaLibrary| Library {
         name: part.name(),
         file: find(part)
             .map(|found| found.file.clone())
             .map_err(str::to_owned),
     };
-    Part::ALL.map(library).into()
+    CudaLibrary::ALL.map(library).into()
 }
 
 /// All libraries; empty in a build without CUDA.
@@ -36,8 +36,8 @@ pub fn libraries() -> Vec<Library> {
 /// A sentence why the library was not found.
 #[cfg(feature = "cuda")]
 pub fn telemetry_library() -> Result<PathBuf, String> {
-    use super::cuda::{Part, find};
-    let found = find(Part::Telemetry).map_err(str::to_owned)?;
+    use super::cuda::{CudaLibrary, find};
+    let found = find(CudaLibrary::Telemetry).map_err(str::to_owned)?;
     Ok(found.file.clone())
 }
 

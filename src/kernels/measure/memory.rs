@@ -48,7 +48,7 @@ impl PeakMemory {
     }
 
     /// Resets the peak, so that allocations since the last reset are attributed neither to training nor to validation.
-    pub fn leave_out(&self) {
+    pub fn reset_unattributed(&self) {
         self.reset();
     }
 

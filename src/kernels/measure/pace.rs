@@ -1,11 +1,11 @@
-//! [`Pace`]: the times of a run's steps; warm-up steps are left out and counted.
+//! [`StepTimeLog`]: the times of a run's steps; warm-up steps are left out and counted.
 
 use super::phase::{Phase, StepTimes};
 use crate::base::statistics::median;
 
 /// Collects the times of a run's steps. Only the warm-up steps are excluded.
 #[derive(Debug)]
-pub struct Pace {
+pub struct StepTimeLog {
     warmup: usize,
     /// The warm-up steps with their samples; the last one is used if the run is shorter than its warm-up.
     first: Vec<(StepTimes, usize)>,
@@ -16,7 +16,7 @@ pub struct Pace {
 
 /// Summary of the steps of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct PaceSummary {
+pub struct StepTimeSummary {
     /// Number of warm-up steps that were left out.
     pub warmup_steps: usize,
     /// Number of steps from which the values are computed; 0 if there was none.
@@ -29,7 +29,7 @@ pub struct PaceSummary {
     pub samples_per_s: f64,
 }
 
-impl Pace {
+impl StepTimeLog {
     /// A record without steps, which will leave out the first `warmup` steps.
     pub fn new(warmup: usize) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Pace {
     }
 
     /// Medians and means. If the run ended within its warm-up, the last step counts as measured.
-    pub fn summary(&mut self) -> PaceSummary {
+    pub fn summary(&mut self) -> StepTimeSummary {
         if self.steps_s.is_empty()
             && let Some((times, samples)) = self.first.pop()
         {
@@ -59,10 +59,10 @@ impl Pace {
         }
         let measured_steps = self.steps_s.len();
         if measured_steps == 0 {
-            return PaceSummary::default();
+            return StepTimeSummary::default();
         }
         let per_step = 1.0 / measured_steps as f64;
-        PaceSummary {
+        StepTimeSummary {
             warmup_steps: self.first.len(),
             measured_steps,
             median_s: median(&self.steps_s).unwrap_or_default(),
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_warm_up_is_dropped_and_counted() {
-        let mut pace = Pace::new(2);
+        let mut pace = StepTimeLog::new(2);
         for total_s in [9.0, 9.0, 1.0, 2.0, 6.0] {
             pace.add(step(total_s), 12);
         }
@@ -112,12 +112,12 @@ mod tests {
 
     #[test]
     fn a_run_shorter_than_its_warm_up_measures_its_last_step() {
-        let mut pace = Pace::new(5);
+        let mut pace = StepTimeLog::new(5);
         pace.add(step(3.0), 1);
         pace.add(step(1.0), 1);
         let summary = pace.summary();
         assert_eq!((summary.warmup_steps, summary.measured_steps), (1, 1));
         assert!((summary.median_s - 1.0).abs() < 1e-12);
-        assert_eq!(Pace::new(5).summary(), PaceSummary::default());
+        assert_eq!(StepTimeLog::new(5).summary(), StepTimeSummary::default());
     }
 }

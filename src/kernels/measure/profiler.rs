@@ -232,7 +232,7 @@ mod tests {
     fn step(profiler: &Profiler) {
         let mut watch = Stopwatch::start_profiled(profiler);
         wait();
-        tally::tensor::<f32>(10);
+        tally::count_tensor::<f32>(10);
         let first = profiler.operation("linear", [7].into_iter(), COST);
         let outer = profiler.enter("head");
         profiler.operation("silu", [99].into_iter(), COST);
@@ -240,9 +240,9 @@ mod tests {
         wait();
         watch.mark(Phase::Forward);
         profiler.retain(first, 8);
-        tally::tensor::<f32>(1);
+        tally::count_tensor::<f32>(1);
         let start = profiler.begin_backward();
-        tally::tensor::<f32>(10);
+        tally::count_tensor::<f32>(10);
         wait();
         profiler.end_backward(first, start);
         wait();

@@ -147,9 +147,9 @@ activation!(
 activation!(
     /// [`Activation::Gelu`] as a type.
     Gelu,
-    |x| x * math::normal(x).0,
+    |x| x * math::normal_cdf_and_density(x).0,
     {
-        let (cdf, density) = math::normal(x);
+        let (cdf, density) = math::normal_cdf_and_density(x);
         cdf + x * density
     }
 );

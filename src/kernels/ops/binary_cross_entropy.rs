@@ -82,7 +82,7 @@ fn weighted<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, factors: &Var<D>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::{self, TestDevice, assert_close, numbers};
+    use crate::ops::testing::{self, TestDevice, assert_close, parse_numbers};
 
     const LABELS: [f32; 6] = [1.0, 0.0, 1.0, 0.0, 0.0, 1.0];
     /// Soft labels, as those of two mixed samples.
@@ -116,13 +116,16 @@ mod tests {
     #[test]
     fn value_and_gradient_are_those_of_pytorch() {
         // y = torch.tensor([[1., 0., 1.], [0., 0., 1.]])
-        let gradient = numbers("-0.1344707 0.05960146 -0.18877034 0.25 0.47628704 -0.28108823");
+        let gradient =
+            parse_numbers("-0.1344707 0.05960146 -0.18877034 0.25 0.47628704 -0.28108823");
         assert_pytorch(&LABELS, &[], 0.913_656_8, &gradient);
         // w = torch.tensor([.5, 2., 3.])
-        let gradient = numbers("-0.06723535 0.05960146 -0.566311 0.25 0.47628704 -0.84326476");
+        let gradient =
+            parse_numbers("-0.06723535 0.05960146 -0.566311 0.25 0.47628704 -0.84326476");
         assert_pytorch(&LABELS, &WEIGHTS, 1.320_890_3, &gradient);
         // y = torch.tensor([[1., .25, .7], [0., 0., 1.]])
-        let gradient = numbers("-0.06723535 -0.17549817 -0.3030488 0.25 0.47628704 -0.84326476");
+        let gradient =
+            parse_numbers("-0.06723535 -0.17549817 -0.3030488 0.25 0.47628704 -0.84326476");
         assert_pytorch(&SHARES, &WEIGHTS, 1.470_438, &gradient);
     }
 

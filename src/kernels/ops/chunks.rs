@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_chunk, for_each_zipped, map_items};
+use super::parallel::{CHUNK, MIN_PARALLEL_LEN, for_each_chunk, for_each_zipped, map_items};
 
 /// Calls `kernel` with groups of whole rows of `out`, each with the index of its first row.
 ///
@@ -16,13 +16,13 @@ pub fn for_rows(out: &mut [f32], row_len: usize, kernel: impl Fn(usize, &mut [f3
 
 /// Calls `kernel` for every group of `rows` whole rows of `out`, with the index of the group's first row, the rows, and
 /// the chunk of `each` values of `beside` that belongs to the group.
-pub fn for_rows_beside(
+pub fn for_rows_zipped(
     out: &mut [f32],
     (rows, row_len): (usize, usize),
     (beside, each): (&mut [f32], usize),
     kernel: impl Fn(usize, &mut [f32], &mut [f32]) + Sync,
 ) {
-    let large = out.len() >= ELEMENTWISE_LEN;
+    let large = out.len() >= MIN_PARALLEL_LEN;
     for_each_zipped(
         large,
         [(out, rows * row_len), (beside, each)],
@@ -108,7 +108,7 @@ pub fn map_chunks<T: Send>(
 ) -> Vec<T> {
     let call = |index: usize| map(index * chunk..len.min((index + 1) * chunk));
     let chunks = len.div_ceil(chunk);
-    map_items(values >= ELEMENTWISE_LEN && chunks > 1, 0..chunks, call)
+    map_items(values >= MIN_PARALLEL_LEN && chunks > 1, 0..chunks, call)
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn sums_cover_every_value_once() {
-        for len in [0, 1, CHUNK, CHUNK + 1, ELEMENTWISE_LEN + 7] {
+        for len in [0, 1, CHUNK, CHUNK + 1, MIN_PARALLEL_LEN + 7] {
             assert_eq!(
                 sum_chunks(len, |range| range.len() as f64).to_bits(),
                 (len as f64).to_bits()

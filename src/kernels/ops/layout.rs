@@ -16,7 +16,7 @@ pub enum Layout {
 
 impl Layout {
     /// The shape in memory for a PyTorch shape.
-    pub fn own_shape(self, torch: Shape) -> Shape {
+    pub fn memory_shape(self, torch: Shape) -> Shape {
         match (self, torch.dims()) {
             (Self::Linear, &[out, inputs] | &[out, inputs, 1]) => [inputs, out].into(),
             (Self::Convolution, &[k, c, kh, kw]) => [kh, kw, c, k].into(),
@@ -102,7 +102,7 @@ mod tests {
         ] {
             let own = layout.from_torch(&values, shape);
             assert_eq!(layout.to_torch(&own, shape), values, "{layout:?}");
-            assert_eq!(layout.own_shape(shape).len(), shape.len());
+            assert_eq!(layout.memory_shape(shape).len(), shape.len());
         }
     }
 
@@ -111,7 +111,7 @@ mod tests {
         for shape in [[2, 3].into(), [2, 3, 1].into()] {
             let own = Layout::Linear.from_torch(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], shape);
             assert_eq!(own, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
-            assert_eq!(Layout::Linear.own_shape(shape), [3, 2].into());
+            assert_eq!(Layout::Linear.memory_shape(shape), [3, 2].into());
         }
     }
 }

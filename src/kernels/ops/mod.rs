@@ -70,25 +70,26 @@ pub use activation::Activation;
 pub use add::{AddKernel, add, add_silu, add_tanh};
 pub use attention::{AttentionKernel, AttentionOptions, AttentionSize, attention};
 pub use batch_norm::{
-    BatchMoments, BatchNormInputs, BatchNormKernel, BatchNormSize, batch_norm, batch_norm_frozen,
+    BatchMoments, BatchNormInputs, BatchNormKernel, BatchNormSize, batch_norm, batch_norm_inference,
 };
 pub use binary_cross_entropy::{BinaryTargets, binary_cross_entropy};
 pub use blend::{BlendKernel, blend, distance};
 pub use broadcast::{BroadcastKernel, Combine, broadcast, mean_positions};
 pub use concat::{ConcatKernel, concat};
 pub use conv2d::{
-    Conv2dKernel, Conv2dOptions, Conv2dSize, Convolution, conv2d, conv2d_by, take_convolutions,
+    Conv2dKernel, Conv2dOptions, Conv2dSize, ConvAlgorithm, conv2d, conv2d_with_algorithm,
+    take_used_algorithms,
 };
 pub use cross_attention::{
     AttentionKind, CrossAttentionKernel, CrossAttentionSize, LINEAR_EPS, cross_attention,
 };
 pub use cross_entropy::{
     ClassTargetWeights, ClassTargets, CrossEntropyKernel, CrossEntropyOptions, cross_entropy,
-    cross_entropy_by,
+    cross_entropy_with_targets,
 };
 pub use dropout::{DropoutKernel, Mask, dropout};
 pub use embedding::{EmbeddingKernel, embedding};
-pub use euler::{EulerInputs, EulerKernel, EulerSize, Field, euler_maruyama};
+pub use euler::{EulerInputs, EulerKernel, EulerSize, FieldParameters, euler_maruyama};
 pub use fixed_point::{
     AttentionBlock, Damping, FixedPoint, FixedPointKernel, Nudging, Solution, fixed_point,
 };
@@ -105,16 +106,19 @@ pub use nudge::nudge;
 pub use parameter::{Module, Parameter, Path, count_parameters, for_each_trained};
 pub use pass::{Op, Pass};
 pub use path_batch::PathBatch;
-pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};
+pub use physics::{HIT_THRESHOLD, PhysicsKernel, SMALLEST_ALPHA_BAR, physics_terms};
 pub use pointwise::{PointwiseKernel, PointwiseLayers, PointwiseSize, pointwise_network};
 pub use pool::{Pool, PoolKernel, PoolOptions, PoolSize, pool};
 pub use pooled_buffer::PooledBuffer;
-pub use profile::layers_by_key;
+pub use profile::layer_names_by_address;
 pub use rms_norm::{RmsNormKernel, rms_norm};
 pub use shape::Shape;
-pub use signature::{ProjectionInputs, SignatureKernel, SignatureSize, signature_projection};
+pub use signature::{
+    ProjectionInputs, SignatureProjectionKernel, SignatureSize, signature_projection,
+};
 pub use signature_kernel::{
-    KernelOptions, KernelStatistic, SignatureKernelLoss, SignatureKernelLossKernel, kernel_loss,
+    KernelStatistic, SignatureKernelLoss, SignatureKernelLossKernel, SignatureKernelOptions,
+    loss_of_signature_kernels,
 };
 pub use signature_loss::{
     RbfStatistic, SavedSignatures, SignatureLoss, SignatureLossKernel, signature_loss,
@@ -126,7 +130,7 @@ pub use update::{
     AdamStep, LionStep, RmspropStep, SgdStep, StepControl, StepRules, StepState, UpdateKernel,
 };
 pub use upsample::{UpsampleKernel, upsample_bilinear, upsample_nearest};
-pub use var::{KeepFactors, Var};
+pub use var::{SaveForBackward, Var};
 pub use work::Work;
 
 use crate::device::{Backend, DeviceError, DeviceKind};
@@ -200,7 +204,7 @@ pub trait Kernels:
     + EulerKernel
     + FixedPointKernel
     + GroupNormKernel
-    + KeepFactors
+    + SaveForBackward
     + LayerNormKernel
     + LinearKernel
     + MeanErrorKernel
@@ -211,7 +215,7 @@ pub trait Kernels:
     + PoolKernel
     + ProjectionsKernel
     + RmsNormKernel
-    + SignatureKernel
+    + SignatureProjectionKernel
     + SignatureLossKernel
     + TransposeKernel
     + UpdateKernel

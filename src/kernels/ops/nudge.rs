@@ -101,17 +101,18 @@ mod tests {
             ],
             |pass, v| nudge(pass, &v[0], (&v[1], &v[2]), &[1, 0], 0.3),
         );
-        let expected =
-            testing::numbers("0.9309579 -1.9585748 0.5414253 0.021678787 2.986993 -1.0130073");
+        let expected = testing::parse_numbers(
+            "0.9309579 -1.9585748 0.5414253 0.021678787 2.986993 -1.0130073",
+        );
         testing::assert_close(&nudged, &expected, 1e-6);
     }
 
     #[test]
     fn the_step_is_the_gradient_that_backward_gives() {
         let (f, weight, bias) = (
-            testing::filled(6 * 13, 1),
-            testing::filled(13 * 10, 2),
-            testing::filled(10, 3),
+            testing::random_values(6 * 13, 1),
+            testing::random_values(13 * 10, 2),
+            testing::random_values(10, 3),
         );
         let labels = [3, 9, 0, 1, 3, 7];
         let leaves = [
@@ -133,7 +134,10 @@ mod tests {
     #[test]
     fn one_and_two_threads_give_the_same_bits() {
         let labels: Vec<usize> = (0..7001).map(|row| row % 10).collect();
-        let (f, weight) = (testing::filled(7001 * 33, 1), testing::filled(330, 2));
+        let (f, weight) = (
+            testing::random_values(7001 * 33, 1),
+            testing::random_values(330, 2),
+        );
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
             pool.build().unwrap().install(|| {

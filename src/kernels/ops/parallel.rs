@@ -6,10 +6,10 @@
 use rayon::prelude::*;
 
 /// Number of values below which an elementwise loop runs on the calling thread only.
-pub const ELEMENTWISE_LEN: usize = 1 << 16;
+pub const MIN_PARALLEL_LEN: usize = 1 << 16;
 
 /// Number of floating-point operations below which a matrix product runs on the calling thread only.
-pub const PRODUCT_FLOP: usize = 2_000_000;
+pub const MIN_PARALLEL_FLOP: usize = 2_000_000;
 
 /// Number of values in one chunk of an elementwise loop: 64 KiB, so that a chunk of three operands stays in the L2
 /// cache.
@@ -18,7 +18,7 @@ pub const CHUNK: usize = 1 << 14;
 /// Calls `kernel(start, chunk)` for every chunk of `chunk` values of `output`, on several threads when `output` is
 /// large; `start` is the chunk's first index.
 pub fn for_each_chunk(output: &mut [f32], chunk: usize, kernel: impl Fn(usize, &mut [f32]) + Sync) {
-    let large = output.len() >= ELEMENTWISE_LEN;
+    let large = output.len() >= MIN_PARALLEL_LEN;
     for_each_chunk_if(large, output, chunk, kernel);
 }
 
@@ -33,7 +33,7 @@ pub fn for_each_chunk_pair(
     kernel: impl Fn(usize, &mut [f32], &mut [f32]) + Sync,
 ) {
     assert_eq!(first.len(), second.len(), "two outputs of one length");
-    let large = first.len() >= ELEMENTWISE_LEN;
+    let large = first.len() >= MIN_PARALLEL_LEN;
     for_each_zipped(large, [(first, chunk), (second, chunk)], |index, [a, b]| {
         kernel(index * chunk, a, b);
     });

@@ -59,7 +59,7 @@ impl<D: Backend> Parameter<D> {
         Var::from_parts(
             Arc::clone(&self.data),
             self.token.clone(),
-            self.layout.own_shape(self.torch_shape),
+            self.layout.memory_shape(self.torch_shape),
             !self.is_frozen,
         )
     }

@@ -14,7 +14,7 @@ use super::profile::{self, OpHandle};
 use super::slots::{PendingRecycle, slot, take};
 use super::squares::Squares;
 use super::var::Token;
-use super::{GradSlots, Grads, KeepFactors, OpError, PooledBuffer, Result, Shape, Var, Work};
+use super::{GradSlots, Grads, OpError, PooledBuffer, Result, SaveForBackward, Shape, Var, Work};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::measure::Profiler;
 
@@ -69,7 +69,7 @@ impl<D: Backend> Recorded<D> {
 
 impl<D: Backend> Pass<D> {
     /// A recording pass. Its gradients are added to `sum`, if given: the gradients of earlier micro-steps, or an empty
-    /// set from [`Grads::for_norms`].
+    /// set from [`Grads::recording_squares`].
     pub fn training(device: &D, sum: Option<Grads<D>>) -> Result<Self> {
         match sum {
             None => Ok(Self::recording(device)),
@@ -169,15 +169,15 @@ impl<D: Backend> Pass<D> {
     }
 
     /// `x` as the backward pass needs it to multiply it with `other`: with its key, and with the values that
-    /// [`KeepFactors::kept`] returns.
+    /// [`SaveForBackward::saved_for_backward`] returns.
     pub(super) fn keep(&mut self, x: &Var<D>, other: &Var<D>) -> Result<Var<D>>
     where
-        D: KeepFactors,
+        D: SaveForBackward,
     {
         if self.tape.is_none() || !other.needs_grad() {
             return Ok(x.clone());
         }
-        let kept = self.device.kept(x)?;
+        let kept = self.device.saved_for_backward(x)?;
         if !Arc::ptr_eq(&kept, x.held()) {
             self.recorded.push(Recorded {
                 memory: Arc::downgrade(&kept),
@@ -201,7 +201,7 @@ impl<D: Backend> Pass<D> {
     /// `backward` gets the gradient of the result, which is freed when it returns, and adds (`+=`) to the slots of its
     /// inputs, one after another: two inputs may be one `Var`. After an error the rest of the tape is skipped and
     /// [`Pass::backward`] returns the error.
-    pub fn finish<'v, I, F>(
+    pub fn record_op<'v, I, F>(
         &mut self,
         op: Op<I>,
         data: Buffer<D>,
@@ -213,14 +213,14 @@ impl<D: Backend> Pass<D> {
         I: AsRef<[&'v Var<D>]>,
         F: FnOnce(&mut GradSlots<'_, D>, &Buffer<D>) -> Result<()> + 'static,
     {
-        self.finish_owned(op, data, shape, move |slots, grad| {
+        self.record_op_owned(op, data, shape, move |slots, grad| {
             backward(slots, &PooledBuffer::<D>::new(grad))
         })
     }
 
-    /// As [`Pass::finish`], where `backward` owns the gradient of the result: it may compute in that memory and
+    /// As [`Pass::record_op`], where `backward` owns the gradient of the result: it may compute in that memory and
     /// [`GradSlots::put`] it as the gradient of an input. Otherwise [`PooledBuffer`] returns the memory to the device.
-    pub fn finish_owned<'v, I, F>(
+    pub fn record_op_owned<'v, I, F>(
         &mut self,
         op: Op<I>,
         data: Buffer<D>,
@@ -232,12 +232,12 @@ impl<D: Backend> Pass<D> {
         I: AsRef<[&'v Var<D>]>,
         F: FnOnce(&mut GradSlots<'_, D>, Buffer<D>) -> Result<()> + 'static,
     {
-        self.finish_keeping(op, data, shape, |_, _| Ok(backward))
+        self.record_op_keeping(op, data, shape, |_, _| Ok(backward))
     }
 
-    /// As [`Pass::finish_owned`], for a backward pass that needs the operation's result: `backward` is called with the
-    /// pass and the result, which it may clone or [`Pass::keep`], and returns the closure for the tape.
-    pub(super) fn finish_keeping<'v, I, F>(
+    /// As [`Pass::record_op_owned`], for a backward pass that needs the operation's result: `backward` is called with
+    /// the pass and the result, which it may clone or [`Pass::keep`], and returns the closure for the tape.
+    pub(super) fn record_op_keeping<'v, I, F>(
         &mut self,
         op: Op<I>,
         data: Buffer<D>,
@@ -262,9 +262,9 @@ impl<D: Backend> Pass<D> {
         Ok(output)
     }
 
-    /// As [`Pass::finish_owned`], for an operation with several results: `backward` gets the gradients of all, in their
-    /// order.
-    pub(super) fn finish_many<F>(
+    /// As [`Pass::record_op_owned`], for an operation with several results: `backward` gets the gradients of all, in
+    /// their order.
+    pub(super) fn record_op_many<F>(
         &mut self,
         op: Op<&[&Var<D>]>,
         results: Vec<(Buffer<D>, Shape)>,

@@ -13,7 +13,7 @@ use super::Result;
 #[cfg(feature = "cuda")]
 use crate::device::DeviceError;
 #[cfg(feature = "cuda")]
-use crate::device::cuda::{Factor, arithmetic, halved, scratch};
+use crate::device::cuda::{Factor, arithmetic, cast_to_half, scratch};
 use crate::device::{Backend, Buffer};
 
 /// A buffer that is returned by [`Backend::recycle`] when it is dropped.
@@ -78,14 +78,15 @@ impl PooledBuffer<Cuda> {
 
     /// Frees the 32-bit values if the 16-bit values are cached.
     pub(super) fn into_half(self, device: &Cuda) -> Result<Self> {
-        match self.rounded.half.known(&arithmetic()?) {
+        match self.rounded.half.get_cached(&arithmetic()?) {
             Some(half) => Self::of_half(device, half),
             None => Ok(self),
         }
     }
 
-    /// Memory for the values in 16 bits, if [`super::KeepFactors::kept`] will keep them and they are not cached yet.
-    /// The kernel of a forward pass writes them there, and the caller passes them to [`PooledBuffer::keep_half`].
+    /// Memory for the values in 16 bits, if [`super::SaveForBackward::saved_for_backward`] will keep them and they are
+    /// not cached yet. The kernel of a forward pass writes them there, and the caller passes them to
+    /// [`PooledBuffer::keep_half`].
     pub(super) fn half_to_keep(
         &self,
         keeps: bool,
@@ -97,7 +98,7 @@ impl PooledBuffer<Cuda> {
     /// Memory for the values in 16 bits, if they are needed and not cached yet: for a kernel that reads the values
     /// anyway. The caller passes what it has written to [`PooledBuffer::keep_half`].
     pub(super) fn half_to_write(&self, is_needed: bool) -> Result<Option<CudaSlice<u16>>> {
-        let is_known = self.rounded.half.known(&arithmetic()?).is_some();
+        let is_known = self.rounded.half.get_cached(&arithmetic()?).is_some();
         Ok((is_needed && !is_known)
             .then(|| scratch(self.len()))
             .transpose()?)
@@ -114,7 +115,11 @@ impl PooledBuffer<Cuda> {
     /// The values in 16 bits if the buffer has no others; `None` if it has them in 32 bits.
     pub(super) fn only_half(&self) -> Result<Option<Rc<CudaSlice<u16>>>> {
         let (_, len) = self.buffer.single();
-        Ok(self.rounded.half.known(&arithmetic()?).filter(|_| len == 0))
+        Ok(self
+            .rounded
+            .half
+            .get_cached(&arithmetic()?)
+            .filter(|_| len == 0))
     }
 }
 
@@ -140,7 +145,7 @@ impl Factor for PooledBuffer<Cuda> {
         let half = self
             .rounded
             .half
-            .get(arithmetic()?, || halved(address, len))?;
+            .get(arithmetic()?, || cast_to_half(address, len))?;
         Ok((half, start))
     }
 }
@@ -188,7 +193,7 @@ mod tests {
         let weight = Parameter::new(&device, &[0.5; 64], [8, 8].into(), Layout::Linear).unwrap();
         let held = |arithmetic| {
             device.set_arithmetic(arithmetic).unwrap();
-            let x = Var::constant(&device, testing::filled(16, 1), [2, 8]).unwrap();
+            let x = Var::constant(&device, testing::random_values(16, 1), [2, 8]).unwrap();
             let mut pass = Pass::recording(&device);
             let x = linear(&mut pass, &x, &weight.var(), None, Activation::Identity).unwrap();
             let y = linear(&mut pass, &x, &weight.var(), None, Activation::Identity).unwrap();

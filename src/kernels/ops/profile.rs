@@ -52,7 +52,7 @@ impl OpHandle {
 /// Layer names (`down.0.res.1.conv1`) by the memory address of each parameter, for [`Profiler::new`].
 ///
 /// Valid until a parameter's memory is replaced.
-pub fn layers_by_key<D: Backend>(module: &mut dyn Module<D>) -> BTreeMap<usize, String> {
+pub fn layer_names_by_address<D: Backend>(module: &mut dyn Module<D>) -> BTreeMap<usize, String> {
     let mut layers = BTreeMap::new();
     module.visit(&Path::root(), &mut |name, parameter| {
         let layer = name.rsplit_once('.').map_or("", |(layer, _)| layer);

@@ -61,7 +61,7 @@ pub(super) fn dispatched<R>(kernel: impl FnOnce() -> R) -> R {
 /// Runs a kernel written with explicit vectors of the level in use, for code that a plain loop does not express well:
 /// tiles of pixels, each a vector of channels.
 #[inline]
-pub fn simd_vectors<K: WithSimd>(kernel: K) -> K::Output {
+pub fn dispatch_simd<K: WithSimd>(kernel: K) -> K::Output {
     arch().dispatch(kernel)
 }
 
@@ -77,13 +77,13 @@ impl<R, F: FnOnce() -> R> WithSimd for Plain<F> {
 }
 
 /// Number of `f32` values in a vector of the level in use.
-pub fn lanes() -> usize {
-    simd_vectors(Lanes)[0]
+pub fn f32_lanes() -> usize {
+    dispatch_simd(Lanes)[0]
 }
 
 /// Number of `f64` values in a vector of the level in use.
-pub fn wide_lanes() -> usize {
-    simd_vectors(Lanes)[1]
+pub fn f64_lanes() -> usize {
+    dispatch_simd(Lanes)[1]
 }
 
 struct Lanes;

@@ -45,7 +45,7 @@ impl<D: Backend> GradSlots<'_, D> {
 
     /// As [`GradSlots::of`]; `None` if `var` needs no gradient.
     #[cfg(feature = "cuda")]
-    pub fn of_needed(&mut self, var: &Var<D>) -> Result<Option<&mut Buffer<D>>> {
+    pub fn grad_if_needed(&mut self, var: &Var<D>) -> Result<Option<&mut Buffer<D>>> {
         var.needs_grad().then(|| self.of(var)).transpose()
     }
 
@@ -77,7 +77,7 @@ impl<D: Backend> GradSlots<'_, D> {
 #[cfg(feature = "cuda")]
 impl GradSlots<'_, Cuda> {
     /// As [`GradSlots::entry`], as arguments of a CUDA kernel: a null pointer if `var` is `None` or needs no gradient.
-    pub fn target(&mut self, var: Option<&Var<Cuda>>) -> Result<(Value, Accumulate)> {
+    pub fn kernel_grad_arg(&mut self, var: Option<&Var<Cuda>>) -> Result<(Value, Accumulate)> {
         let Some(var) = var.filter(|var| var.needs_grad()) else {
             return Ok((Value::NULL, Accumulate::Add));
         };
@@ -112,7 +112,7 @@ pub(super) fn slot<'a, D: Backend>(
     // The key is a tensor without elements, so dfdx allocates nothing under it; the slot gets its length here.
     let slot = gradients.get_or_alloc_mut(token.key())?;
     if <D as Storage<f32>>::len(device, slot) != len {
-        tally::tensor::<f32>(len);
+        tally::count_tensor::<f32>(len);
         *slot = <D as Storage<f32>>::try_alloc_len(device, len)?;
     }
     Ok(slot)
@@ -160,7 +160,7 @@ impl<D: Backend> Grads<D> {
     }
 
     /// Empty gradients to start a step with, if [`Grads::sum_of_squares`] will be needed after it.
-    pub fn for_norms(device: &D) -> Self {
+    pub fn recording_squares(device: &D) -> Self {
         let (inner, owed) = (Gradients::leaky(), PendingRecycle::default());
         Self::new(device.clone(), inner, owed, Squares::wanted())
     }
@@ -233,7 +233,7 @@ mod tests {
         let mut pass = Pass::recording(&device);
         let (data, saved) = (device.upload(vec![0.0]).unwrap(), x.clone());
         let op = Op::new("twice", Work::default(), [&x]);
-        let loss = pass.finish(op, data, [1], move |slots, _| {
+        let loss = pass.record_op(op, data, [1], move |slots, _| {
             write(slots, &saved)?;
             write(slots, &saved)
         });
@@ -285,7 +285,7 @@ mod tests {
         let mut pass = Pass::accumulating(&device(), grads).unwrap();
         let (data, saved) = (device().upload(vec![0.0]).unwrap(), x.clone());
         let op = Op::new("once", Work::default(), [&x]);
-        let loss = pass.finish(op, data, [1], move |slots, _| by_entry(slots, &saved));
+        let loss = pass.record_op(op, data, [1], move |slots, _| by_entry(slots, &saved));
         let mut grads = pass.backward(&loss.unwrap(), 1.0).unwrap();
         let wanted: Vec<f32> = ramp(5000).iter().map(|value| 3.0 * value).collect();
         assert_eq!(values(grads.of(&x).unwrap()), wanted);

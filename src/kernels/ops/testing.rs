@@ -33,13 +33,13 @@ pub fn values(buffer: &Buffer<TestDevice>) -> Vec<f32> {
 }
 
 /// `len` values, uniform in (-1, 1).
-pub fn filled(len: usize, seed: u64) -> Vec<f32> {
+pub fn random_values(len: usize, seed: u64) -> Vec<f32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     (0..len).map(|_| rng.gen_range(-1.0..1.0)).collect()
 }
 
 /// Parses numbers that are separated by white space.
-pub fn numbers<T: FromStr<Err: Debug>>(text: &str) -> Vec<T> {
+pub fn parse_numbers<T: FromStr<Err: Debug>>(text: &str) -> Vec<T> {
     let words = text.split_whitespace();
     words.map(|word| word.parse().expect(word)).collect()
 }
@@ -101,7 +101,7 @@ where
 {
     const STEP: f32 = 1.0 / 128.0;
     let values = random(shapes);
-    let weights = filled(forward(&pairs(&values, shapes), &f).len(), 99);
+    let weights = random_values(forward(&pairs(&values, shapes), &f).len(), 99);
     let (_, grads) = backward(&pairs(&values, shapes), &weights, &f);
     for (leaf, grad) in grads.iter().enumerate() {
         let scale = grad.iter().fold(0.05_f32, |m, g| m.max(g.abs()));
@@ -130,7 +130,7 @@ where
 /// Panics unless values and gradients of `f` have the same bits with one thread and with two; on the GPU stand-in, also
 /// with blocks and threads in reverse order.
 #[track_caller]
-pub fn check_threads<F>(shapes: &[Shape], f: F)
+pub fn check_thread_invariance<F>(shapes: &[Shape], f: F)
 where
     F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>> + Sync,
 {
@@ -141,12 +141,12 @@ where
             .build()
             .unwrap();
         pool.install(|| {
-            let weights = filled(forward(&pairs(&values, shapes), &f).len(), 99);
+            let weights = random_values(forward(&pairs(&values, shapes), &f).len(), 99);
             #[cfg(feature = "cuda-stand-in")]
-            crate::device::cuda::order_backwards(threads == 2);
+            crate::device::cuda::set_reverse_execution(threads == 2);
             let result = backward(&pairs(&values, shapes), &weights, &f);
             #[cfg(feature = "cuda-stand-in")]
-            crate::device::cuda::order_backwards(false);
+            crate::device::cuda::set_reverse_execution(false);
             result
         })
     };
@@ -161,13 +161,13 @@ where
 ///
 /// Leaves whose first dimension is `batch` are cut into samples; the others are shared, and their gradients add up.
 #[track_caller]
-pub fn check_batch<F>(batch: usize, shapes: &[Shape], f: F)
+pub fn check_batch_invariance<F>(batch: usize, shapes: &[Shape], f: F)
 where
     F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>>,
 {
     let values = random(shapes);
     let len = forward(&pairs(&values, shapes), &f).len() / batch;
-    let weights = filled(len * batch, 99);
+    let weights = random_values(len * batch, 99);
     let (whole, whole_grads) = backward(&pairs(&values, shapes), &weights, &f);
     let mut sums: Vec<Vec<f32>> = vec![Vec::new(); shapes.len()];
     for sample in 0..batch {
@@ -210,7 +210,7 @@ fn random(shapes: &[Shape]) -> Vec<Vec<f32>> {
     shapes
         .iter()
         .zip(1..)
-        .map(|(shape, seed)| filled(shape.len(), seed))
+        .map(|(shape, seed)| random_values(shape.len(), seed))
         .collect()
 }
 

@@ -39,7 +39,7 @@ pub fn slice<D: Kernels>(
     device.concat_backward(x.data(), tokens * features, before, own, slot)?;
     let input = x.without_values(&device)?;
     let op = Op::new("slice", Work::new(0, x.shape().len()), [x]);
-    pass.finish_owned(op, y, [batch, length, features], move |slots, mut dy| {
+    pass.record_op_owned(op, y, [batch, length, features], move |slots, mut dy| {
         let device = slots.device().clone();
         if before > 0 {
             let zeros = device.zeros_buffer(batch * before)?;

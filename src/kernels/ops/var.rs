@@ -192,21 +192,21 @@ pub(super) fn new_token<D: Backend>(device: &D) -> Result<Token<D>> {
 }
 
 /// How a device keeps values for the backward pass of a matrix product.
-pub trait KeepFactors: Backend {
+pub trait SaveForBackward: Backend {
     /// `x`, or a rounded copy of its values as the products of the backward pass will read them, which takes less
     /// memory.
-    fn kept(&self, x: &Var<Self>) -> Result<Arc<PooledBuffer<Self>>> {
+    fn saved_for_backward(&self, x: &Var<Self>) -> Result<Arc<PooledBuffer<Self>>> {
         Ok(Arc::clone(x.held()))
     }
 }
 
-impl KeepFactors for Cpu {}
+impl SaveForBackward for Cpu {}
 
 #[cfg(feature = "cuda")]
-impl KeepFactors for Cuda {
+impl SaveForBackward for Cuda {
     /// In mixed precision, the 16-bit values that the forward pass has computed. Otherwise, and if the number of
     /// channels is not a multiple of 8, x itself: cuDNN needs the 32-bit values to pad the channels.
-    fn kept(&self, x: &Var<Self>) -> Result<Arc<PooledBuffer<Self>>> {
+    fn saved_for_backward(&self, x: &Var<Self>) -> Result<Arc<PooledBuffer<Self>>> {
         if !keeps_half(x.shape().last())? {
             return Ok(Arc::clone(x.held()));
         }

@@ -14,7 +14,7 @@ pub fn p_values_within_pairs(pairs: &[[Vec<f64>; 2]]) -> Vec<f64> {
 
 /// Number of values per cell that [`p_values_within_pairs`] needs before the best cell can differ significantly (at
 /// 5 %) from each of `others` cells.
-pub fn runs_to_choose(others: usize) -> usize {
+pub fn min_runs_to_rank_best(others: usize) -> usize {
     let alpha = ALPHA / others.max(1) as f64;
     fewest(|n| smallest_mann_whitney(n, n) <= alpha)
 }
@@ -23,7 +23,7 @@ pub fn runs_to_choose(others: usize) -> usize {
 ///
 /// # Source
 /// Fisher 1935 (randomisation test of paired differences).
-pub fn paired_p(pairs: &[(f64, f64)]) -> Option<f64> {
+pub fn paired_p_value(pairs: &[(f64, f64)]) -> Option<f64> {
     let differences = pairs.iter().map(|(before, after)| (after / before).ln());
     let finite = differences.filter(|difference| difference.is_finite());
     sign_flip(&finite.collect::<Vec<f64>>())
@@ -43,6 +43,6 @@ mod tests {
     #[test]
     fn more_cells_need_more_runs() {
         // The smallest n with 2 / C(2n, n) ≤ 0.05 / others.
-        assert_eq!([1, 2, 7, 20].map(runs_to_choose), [4, 5, 6, 6]);
+        assert_eq!([1, 2, 7, 20].map(min_runs_to_rank_best), [4, 5, 6, 6]);
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::diag::Failure;
-use crate::plan::{AxisInfo, Only, Selection};
-use crate::results::{CellInfo, PlanFile, nearest_or_all};
+use crate::plan::{AxisInfo, CellFilter, Selection};
+use crate::results::{CellInfo, PlanFile, suggest_name};
 
 use super::cells::{Cell, cells};
 use super::costs::Costs;
@@ -14,7 +14,7 @@ use super::draft::{Draft, Question, judged};
 use super::environment::differences;
 use super::facts::{Facts, qualities};
 use super::matching::{Matching, Pair, axis_changes};
-use super::verdict::Asked;
+use super::verdict::VerdictOptions;
 use super::{Comparison, EnvironmentChange, FieldClass, Origin, Side};
 
 /// Options of a comparison.
@@ -23,7 +23,7 @@ pub struct Options {
     /// Compare times even if environment fields that must match differ.
     pub across_env: bool,
     /// Cells to compare; all if missing.
-    pub only: Option<Only>,
+    pub only: Option<CellFilter>,
     /// Number of axis values that are compared with the same value, each in a separate comparison; p-values are
     /// corrected for this number. 0 counts as 1.
     pub values: usize,
@@ -68,7 +68,7 @@ impl Comparison {
         options: &Options,
     ) -> Result<Self, Failure> {
         let plan = &side.set.plan;
-        let place = axis_place(&plan.axes, axis)?;
+        let place = axis_index(&plan.axes, axis)?;
         let info = &plan.axes[place];
         check_value(info, before)?;
         check_value(info, after)?;
@@ -91,7 +91,7 @@ impl Comparison {
 ///
 /// # Errors
 /// There is no such axis; the message names the most similar one.
-pub fn axis_place(axes: &[AxisInfo], name: &str) -> Result<usize, Failure> {
+pub fn axis_index(axes: &[AxisInfo], name: &str) -> Result<usize, Failure> {
     let found = axes.iter().position(|axis| axis.is_called(name));
     // Report pages name an axis by the last part of its path; accept that name if only one axis has it.
     let ends_so = |place: &usize| axes[*place].path.rsplit('.').next() == Some(name);
@@ -100,7 +100,7 @@ pub fn axis_place(axes: &[AxisInfo], name: &str) -> Result<usize, Failure> {
     found.or_else(only).ok_or_else(|| {
         let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
         let title = format!("the results have no axis `{name}`");
-        Failure::plain(title, nearest_or_all(name, &names, "the axes are"))
+        Failure::without_source(title, suggest_name(name, &names, "the axes are"))
     })
 }
 
@@ -109,8 +109,8 @@ fn check_value(axis: &AxisInfo, value: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let title = format!("axis `{}` has no value `{value}`", axis.name);
-    let help = nearest_or_all(value, &axis.values, "its values are");
-    Err(Failure::plain(title, help))
+    let help = suggest_name(value, &axis.values, "its values are");
+    Err(Failure::without_source(title, help))
 }
 
 /// The cells of a side that `--only` selects: all without `--only`, none if the side lacks an axis or a value that it names.
@@ -119,7 +119,9 @@ type Choice = Option<Result<Selection, Failure>>;
 fn holds(choice: &Choice, cell: &CellInfo) -> bool {
     match choice {
         None => true,
-        Some(selection) => selection.as_ref().is_ok_and(|one| one.holds(&cell.axes)),
+        Some(selection) => selection
+            .as_ref()
+            .is_ok_and(|one| one.selects_cell(&cell.axes)),
     }
 }
 
@@ -169,7 +171,7 @@ fn compared(
     let (old_cells, new_cells): (Vec<&Cell<'_>>, Vec<&Cell<'_>>) = cells.unzip();
     let fields = differences(&old_cells, &new_cells);
     let differ = fields.iter().any(|f| f.class == FieldClass::MustMatch);
-    let asked = Asked {
+    let asked = VerdictOptions {
         threshold: plan.threshold(),
         comparisons: options.values.max(1),
     };
@@ -229,7 +231,7 @@ fn labels(axes: &[AxisInfo], drafts: &[Draft<'_>], without: Option<usize>) -> Ve
         };
         let cell = draft.after.info;
         let texts = told.iter().filter(|at| !cell.axes[**at].is_empty());
-        let words = texts.map(|&at| axes[at].words(&cell.axes[at]));
+        let words = texts.map(|&at| axes[at].display_value(&cell.axes[at]));
         match &*words.collect::<Vec<String>>() {
             [] => cell.key.clone(),
             words => words.join(", "),

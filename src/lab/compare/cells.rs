@@ -27,7 +27,7 @@ pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
     let blocks = by_key(&set.blocks, |row| &row.key);
     let mut work = by_key(&set.work, |row| &row.key);
     // Each program of `kind = "command"` has a code hash of its own, so these cells are left out here.
-    let own = |info: &&CellInfo| !set.plan.is_of_command(info);
+    let own = |info: &&CellInfo| !set.plan.is_trained_by_command(info);
     let usual = usual_code(set.plan.cells.iter().filter(own));
     let all = set.plan.cells.iter().map(|info| {
         let rows = blocks.get(&*info.key).map_or(&[][..], Vec::as_slice);

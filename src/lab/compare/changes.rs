@@ -96,7 +96,7 @@ fn texts((plan, cell): (&PlanFile, &CellInfo)) -> BTreeMap<String, String> {
     for (section, value) in &spec {
         let home = HOMES.iter().find(|(name, _)| *name == section.as_str());
         let path = home.map_or(section.as_str(), |(_, path)| path);
-        leaves(path, value, &mut found);
+        collect_settings(path, value, &mut found);
     }
     let found = found.into_iter();
     let texts = found.map(|(path, value)| (path, setting_text(value)));
@@ -111,14 +111,14 @@ pub fn setting_text(value: &Value) -> String {
 }
 
 /// Adds to `found` every setting in `value`, by its dotted path, which begins with `path`; recurses into tables.
-pub fn leaves<'v>(path: &str, value: &'v Value, found: &mut BTreeMap<String, &'v Value>) {
+pub fn collect_settings<'v>(path: &str, value: &'v Value, found: &mut BTreeMap<String, &'v Value>) {
     match value {
         Value::Null => {}
         Value::Object(fields) => {
             for (name, value) in fields {
                 match path {
-                    "" => leaves(name, value, found),
-                    _ => leaves(&format!("{path}.{name}"), value, found),
+                    "" => collect_settings(name, value, found),
+                    _ => collect_settings(&format!("{path}.{name}"), value, found),
                 }
             }
         }

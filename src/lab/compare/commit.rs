@@ -7,18 +7,18 @@ use std::path::Path;
 use crate::diag::Failure;
 use crate::plan::results_root;
 use crate::results::git::{CommitFile, GitError, Repository};
-use crate::results::{names_below, nearest_or_all};
+use crate::results::{results_names_in, suggest_name};
 
 use super::source::{Experiment, Place, Source};
 
 /// The error if `given`, an argument of the user, names neither results on disk nor a commit that git can read.
 fn failure(given: &str, error: GitError) -> Failure {
-    let results = || names_below(&results_root(Path::new("manifest.toml")));
-    let of_results = || nearest_or_all(given, &results(), "there are results of");
+    let results = || results_names_in(&results_root(Path::new("manifest.toml")));
+    let of_results = || suggest_name(given, &results(), "there are results of");
     match error {
         GitError::UnknownReference { advice, .. } => {
             let title = format!("`{given}` is neither a results folder nor a git ref");
-            let mut failure = Failure::plain(title, advice);
+            let mut failure = Failure::without_source(title, advice);
             // If results or git refs have a similar name, only that name is suggested, and not all names.
             let is_near = |help: &String| help.starts_with("did you mean");
             if let (Some(first), Some(found)) = (failure.diagnostics.first_mut(), of_results()) {
@@ -34,9 +34,9 @@ fn failure(given: &str, error: GitError) -> Failure {
             let title = format!(
                 "`{given}` is no results folder, and there is no git repository here to look for it"
             );
-            Failure::plain(title, of_results())
+            Failure::without_source(title, of_results())
         }
-        error @ GitError::Failed { .. } => Failure::plain(error.to_string(), None),
+        error @ GitError::Failed { .. } => Failure::without_source(error.to_string(), None),
     }
 }
 
@@ -80,8 +80,8 @@ pub(super) fn of_ref(given: &str, name: &str) -> Result<Source, Failure> {
     let folder = &candidates[0];
     let title = format!("commit `{reference}` has no results in `{folder}`");
     let known: Vec<String> = at(&reports)?.into_iter().map(|one| one.name).collect();
-    let help = nearest_or_all(file_name(folder), &known, "it has results of");
-    Err(Failure::plain(title, help))
+    let help = suggest_name(file_name(folder), &known, "it has results of");
+    Err(Failure::without_source(title, help))
 }
 
 /// Path of the folder that contains `reports/`, and that of `reports/`, both relative to the root of the repository.
@@ -154,7 +154,7 @@ pub(super) fn copied(
     files: &[CommitFile],
 ) -> Result<tempfile::TempDir, Failure> {
     let cannot = |error: &dyn std::fmt::Display| {
-        Failure::plain(format!("cannot copy results of a commit: {error}"), None)
+        Failure::without_source(format!("cannot copy results of a commit: {error}"), None)
     };
     let copy = tempfile::tempdir().map_err(|error| cannot(&error))?;
     for file in files {

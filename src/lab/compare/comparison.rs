@@ -60,9 +60,12 @@ impl Comparison {
 
     /// Keys of the cells of `after` that a program of the user trains (`kind = "command"`). Equal settings of such
     /// cells do not show that both programs compute the same.
-    pub fn programs(&self) -> HashSet<&str> {
+    pub fn command_cell_keys(&self) -> HashSet<&str> {
         let plan = &self.after.set.plan;
-        let cells = plan.cells.iter().filter(|cell| plan.is_of_command(cell));
+        let cells = plan
+            .cells
+            .iter()
+            .filter(|cell| plan.is_trained_by_command(cell));
         cells.map(|cell| &*cell.key).collect()
     }
 }
@@ -215,7 +218,7 @@ pub struct CellPair {
     /// Number of compared rows of `runs.csv` (seeds that finished on both sides).
     pub compared_rows: usize,
     /// Whether the counts of `work.csv` were compared: calls, FLOPs and tensors of one training step.
-    pub counts: Counts,
+    pub counts: CountsComparability,
     /// Operations whose counts differ, the largest change first.
     pub operations: Vec<WorkChange>,
     /// Whether the cell's row was measured with a code hash different from that of most cells of its side, for before
@@ -330,7 +333,7 @@ pub struct FactChange {
 /// Whether the counts of `work.csv` of two cells were compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Counts {
+pub enum CountsComparability {
     /// The counts were compared.
     Compared,
     /// One side has no counts, or neither has; contains whether the counts are missing before, after.

@@ -23,7 +23,7 @@ impl Cost {
     pub const ALL: [Self; 4] = [Self::CpuTime, Self::Memory, Self::GpuMemory, Self::Energy];
 
     /// The cost's name in `comparison.csv`, with its unit.
-    pub fn figure(self) -> &'static str {
+    pub fn column_name(self) -> &'static str {
         match self {
             Self::CpuTime => "cpu_s",
             Self::Memory => "peak_bytes",

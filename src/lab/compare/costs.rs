@@ -9,7 +9,7 @@ use crate::results::{BlockRow, value};
 use super::cells::Cell;
 use super::cost::{Cost, CostChange, CostOverCells};
 use super::draft::Draft;
-use super::verdict::{Asked, Samples, judge};
+use super::verdict::{Samples, VerdictOptions, judge};
 use super::{Judgement, MatrixJudgement, NotComparableReason, Ratio, UnclearReason, Verdict};
 
 /// Bytes by which the memory of equal runs can differ between builds: resident pages of the executable count, and how
@@ -55,7 +55,7 @@ impl Cost {
             (false, false) => Ok(()),
             (before, after) => Err(vec![NotComparableReason::NotMeasured(before, after)]),
         };
-        let is_program = |cell: &Cell<'_>| cell.set.plan.is_of_command(cell.info);
+        let is_program = |cell: &Cell<'_>| cell.set.plan.is_trained_by_command(cell.info);
         Some(Samples {
             comparable,
             drifts: match self {
@@ -107,7 +107,7 @@ pub(super) struct Costs {
 
 impl Costs {
     /// Judges each cost of all pairs of cells.
-    pub(super) fn of(drafts: &[Draft<'_>], asked: Asked) -> Self {
+    pub(super) fn of(drafts: &[Draft<'_>], asked: VerdictOptions) -> Self {
         let mut costs = Self {
             of_cells: drafts.iter().map(|_| Vec::new()).collect(),
             over_cells: Vec::new(),
@@ -123,7 +123,7 @@ impl Costs {
         costs
     }
 
-    fn add(&mut self, cost: Cost, places: &[usize], samples: &[Samples], asked: Asked) {
+    fn add(&mut self, cost: Cost, places: &[usize], samples: &[Samples], asked: VerdictOptions) {
         let verdicts = judge(samples, asked);
         let cells = verdicts.cells.into_iter().zip(samples).zip(places);
         for ((judgement, runs), place) in cells {

@@ -5,20 +5,26 @@ use std::collections::HashMap;
 use crate::event::OpWork;
 
 use super::cells::Cell;
-use super::{Counts, WorkChange};
+use super::{CountsComparability, WorkChange};
 
 /// Whether the counts of two cells can be compared, and the operations whose counts differ, the largest change first;
 /// among equal changes first the operations of the cell after in their order, then those that only the cell before has.
 /// Counts are integers, so there is no tolerance.
-pub(super) fn counts(before: &Cell<'_>, after: &Cell<'_>) -> (Counts, Vec<WorkChange>) {
+pub(super) fn counts(
+    before: &Cell<'_>,
+    after: &Cell<'_>,
+) -> (CountsComparability, Vec<WorkChange>) {
     let missing = (before.work.is_empty(), after.work.is_empty());
     if missing != (false, false) {
-        return (Counts::Missing(missing.0, missing.1), Vec::new());
+        return (
+            CountsComparability::Missing(missing.0, missing.1),
+            Vec::new(),
+        );
     }
     let is_mixed = before.is_other_code || after.is_other_code;
     if is_mixed || before.info.numeric_class != after.info.numeric_class {
         // Another device or vector level may compute the same operation by another algorithm.
-        return (Counts::Elsewhere, Vec::new());
+        return (CountsComparability::Elsewhere, Vec::new());
     }
     let (old, new) = (rows(before), rows(after));
     let change = |row: &OpWork| {
@@ -37,7 +43,7 @@ pub(super) fn counts(before: &Cell<'_>, after: &Cell<'_>) -> (Counts, Vec<WorkCh
     let mut changed: Vec<WorkChange> = all.map(change).collect();
     changed.retain(|change| change.before != change.after);
     changed.sort_by_key(WorkChange::rank);
-    (Counts::Compared, changed)
+    (CountsComparability::Compared, changed)
 }
 
 /// The rows of a cell by layer and operation.
@@ -107,7 +113,7 @@ impl WorkChange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::golden::{branch, main};
+    use crate::compare::golden::{branch_side, main_side};
     use crate::compare::{Comparison, Options, Side};
     use crate::results::WorkRecord;
 
@@ -115,16 +121,19 @@ mod tests {
     fn counts_are_compared_exactly_and_within_one_numeric_class() {
         const KEY: &str = "model=unet,device=cpu,batch-size=16,workers=0";
         let compared = |change: fn(&mut Side)| {
-            let mut after = branch();
+            let mut after = branch_side();
             change(&mut after);
-            let comparison = Comparison::between(main(), after, &Options::default()).unwrap();
+            let comparison = Comparison::between(main_side(), after, &Options::default()).unwrap();
             let pair = comparison.cells.into_iter().find(|pair| pair.after == KEY);
             let pair = pair.unwrap();
             let names: Vec<String> = pair.operations.iter().map(WorkChange::name).collect();
             (pair.counts, names)
         };
         let conv = "conv2d of down.conv1".to_owned();
-        assert_eq!(compared(|_| {}), (Counts::Compared, vec![conv.clone()]));
+        assert_eq!(
+            compared(|_| {}),
+            (CountsComparability::Compared, vec![conv.clone()])
+        );
         // An operation of one side only, and one tensor more.
         let other = compared(|after| {
             for WorkRecord { row, .. } in &mut after.set.work {
@@ -136,14 +145,17 @@ mod tests {
             }
         });
         let names = [&*conv, "samples", "sgd", "adam"].map(str::to_owned);
-        assert_eq!(other, (Counts::Compared, names.to_vec()));
+        assert_eq!(other, (CountsComparability::Compared, names.to_vec()));
         let elsewhere = compared(|after| {
             for cell in &mut after.set.plan.cells {
                 cell.numeric_class = Some("x86-64 avx2 cpu".into());
             }
         });
-        assert_eq!(elsewhere, (Counts::Elsewhere, Vec::new()));
+        assert_eq!(elsewhere, (CountsComparability::Elsewhere, Vec::new()));
         let earlier = compared(|after| after.set.work.clear());
-        assert_eq!(earlier, (Counts::Missing(false, true), Vec::new()));
+        assert_eq!(
+            earlier,
+            (CountsComparability::Missing(false, true), Vec::new())
+        );
     }
 }

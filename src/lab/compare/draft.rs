@@ -10,9 +10,9 @@ use super::cost::CostChange;
 use super::counts::counts;
 use super::environment;
 use super::facts::Facts;
-use super::floor::{Floor, Floors};
+use super::floor::{CellNoiseFloor, CellNoiseFloors};
 use super::timings::{Runs, timings};
-use super::verdict::{Asked, Samples, Verdicts, judge};
+use super::verdict::{Samples, VerdictOptions, Verdicts, judge};
 use super::waiting::waiting;
 use super::{
     CellPair, Judgement, MatchedBy, NotComparableReason, QualityChange, Side, SpecChange, Work,
@@ -47,7 +47,7 @@ impl<'a> Draft<'a> {
             before: values(self.before, &self.runs.before),
             after: values(self.after, &self.runs.after),
             design: self.runs.design,
-            floor: Floor::default(),
+            floor: CellNoiseFloor::default(),
             drifts: true,
             comparable: match &*self.reasons {
                 [] => Ok(()),
@@ -217,15 +217,21 @@ fn threads(runs: &[&BlockRow]) -> String {
 ///
 /// Noise floors are used only for cells with equal environments before and after, since A/A runs never span two
 /// environments.
-pub(super) fn judged(sides: (&Side, &Side), drafts: &[Draft<'_>], asked: Asked) -> Verdicts {
+pub(super) fn judged(
+    sides: (&Side, &Side),
+    drafts: &[Draft<'_>],
+    asked: VerdictOptions,
+) -> Verdicts {
     let mut noise = sides.1.noise.clone();
     let others = sides.0.noise.iter();
     noise.extend(others.filter(|row| !sides.1.noise.contains(row)).cloned());
-    let mut floors: BTreeMap<&str, Floors> = BTreeMap::new();
+    let mut floors: BTreeMap<&str, CellNoiseFloors> = BTreeMap::new();
     let samples = drafts.iter().map(|draft| {
         let ids = draft.before.env_id().zip(draft.after.env_id());
         let floor = ids.filter(|(old, new)| old == new).map(|(_, id)| {
-            let known = floors.entry(id).or_insert_with(|| Floors::new(&noise, id));
+            let known = floors
+                .entry(id)
+                .or_insert_with(|| CellNoiseFloors::new(&noise, id));
             known.of(&draft.after.info.key, &draft.after.info.cell_hash)
         });
         Samples {

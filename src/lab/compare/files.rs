@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::results::{ResultsError, create_folder, csv_of, with_cells, write_if_changed};
+use crate::results::{ResultsError, create_folder, csv_of, json_with_cells, write_if_changed};
 
 use super::Comparison;
 use super::rows::rows;
@@ -38,7 +38,7 @@ fn comparison_json(comparison: &Comparison) -> String {
         comparison,
         cells: [],
     };
-    with_cells(&frame, &comparison.cells)
+    json_with_cells(&frame, &comparison.cells)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! [`Floors`]: bounds on the differences that noise alone causes on a machine, estimated from A/A runs (a build against
-//! itself).
+//! [`CellNoiseFloors`]: bounds on the differences that noise alone causes on a machine, estimated from A/A runs (a
+//! build against itself).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::results::{NoiseRow, by_key};
 use super::statistics::student_quantile;
 
 /// Smallest number of sessions from which the difference between sessions is estimated.
-pub const SESSIONS: usize = 3;
+pub const MIN_FLOOR_SESSIONS: usize = 3;
 /// Probability that the difference of two sessions that all cells share exceeds its bound.
 const SHARED_ALPHA: f64 = 0.04;
 /// Probability that the difference of two sessions in a single cell exceeds its bound, for any cell.
@@ -17,7 +17,7 @@ const OWN_ALPHA: f64 = 0.01;
 
 /// Noise floor of a cell, as relative differences (0.02 is 2 %).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Floor {
+pub struct CellNoiseFloor {
     /// Relative difference that noise causes within one session; `None` if it was not measured.
     pub within: Option<f64>,
     /// Relative difference that noise causes between two sessions; `None` with fewer than three sessions.
@@ -28,12 +28,12 @@ pub struct Floor {
 
 /// The noise floors of one machine's cells.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Floors {
-    by_hash: BTreeMap<String, Floor>,
-    by_key: BTreeMap<String, Floor>,
+pub struct CellNoiseFloors {
+    by_hash: BTreeMap<String, CellNoiseFloor>,
+    by_key: BTreeMap<String, CellNoiseFloor>,
 }
 
-impl Floors {
+impl CellNoiseFloors {
     /// Computes the floors from the rows of the machine `env_id`.
     ///
     /// *Within*: how far the interval of a cell's A/A ratio reached from 1, median over its sessions.
@@ -51,7 +51,7 @@ impl Floors {
         for (key, rows) in cells {
             let sessions: BTreeSet<&str> = rows.iter().map(|row| &*row.session).collect();
             let reached: Vec<f64> = rows.iter().map(|row| reach(row)).collect();
-            let floor = Floor {
+            let floor = CellNoiseFloor {
                 within: median(&reached),
                 between: between.as_ref().and_then(|all| all.get(key).copied()),
                 sessions: sessions.len(),
@@ -65,7 +65,7 @@ impl Floors {
     }
 
     /// The floor of a cell: that of the same cell hash, else of the same key.
-    pub fn of(&self, key: &str, cell_hash: &str) -> Floor {
+    pub fn of(&self, key: &str, cell_hash: &str) -> CellNoiseFloor {
         let found = self.by_hash.get(cell_hash).or_else(|| self.by_key.get(key));
         found.copied().unwrap_or_default()
     }
@@ -94,7 +94,7 @@ impl<'a> Sessions<'a> {
             // A session counts once per cell; the last of its rows is used.
             let logs: BTreeMap<&str, f64> = rows.iter().map(logs).collect();
             let centre = mean(&logs.values().copied().collect::<Vec<f64>>())?;
-            if logs.len() >= SESSIONS {
+            if logs.len() >= MIN_FLOOR_SESSIONS {
                 let around = logs.into_iter().map(|(name, log)| (name, log - centre));
                 centred.insert(key, around.collect());
             }
@@ -163,21 +163,21 @@ mod tests {
     #[test]
     fn within_a_session_it_is_how_far_the_interval_reached() {
         let rows = [row(1, "a", 1.0)];
-        let floor = Floors::new(&rows, "e").of("a", "hash of a");
+        let floor = CellNoiseFloors::new(&rows, "e").of("a", "hash of a");
         assert!((floor.within.expect("measured") - 0.03).abs() < 1e-12);
         assert_eq!((floor.between, floor.sessions), (None, 1));
         assert_eq!(
-            Floors::new(&rows, "other").of("a", "hash of a"),
-            Floor::default()
+            CellNoiseFloors::new(&rows, "other").of("a", "hash of a"),
+            CellNoiseFloor::default()
         );
     }
 
     #[test]
     fn a_changed_specification_is_found_by_its_key() {
-        let floors = Floors::new(&[row(1, "a", 1.0)], "e");
+        let floors = CellNoiseFloors::new(&[row(1, "a", 1.0)], "e");
         assert_eq!(floors.of("a", "?").sessions, 1);
         assert_eq!(floors.of("renamed", "hash of a").sessions, 1);
-        assert_eq!(floors.of("b", "?"), Floor::default());
+        assert_eq!(floors.of("b", "?"), CellNoiseFloor::default());
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
                         .map(move |key| row(s + 1, key, 2.0 * shifts[s]))
                 })
                 .collect();
-            Floors::new(&rows, "e")
+            CellNoiseFloors::new(&rows, "e")
                 .of("a", "")
                 .between
                 .expect("four sessions")
@@ -208,10 +208,10 @@ mod tests {
         let mut rows: Vec<NoiseRow> = (0..4)
             .flat_map(|s| ["a", "b"].map(|key| row(s + 1, key, shifts[s])))
             .collect();
-        let plain = Floors::new(&rows, "e").of("a", "").between;
+        let plain = CellNoiseFloors::new(&rows, "e").of("a", "").between;
         rows[0].median_ms_per_sample *= 1.05;
-        assert!(Floors::new(&rows, "e").of("a", "").between > plain);
+        assert!(CellNoiseFloors::new(&rows, "e").of("a", "").between > plain);
         rows.truncate(4);
-        assert_eq!(Floors::new(&rows, "e").of("a", "").between, None);
+        assert_eq!(CellNoiseFloors::new(&rows, "e").of("a", "").between, None);
     }
 }

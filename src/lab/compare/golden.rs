@@ -20,19 +20,19 @@ const OTHER: &str = "0badcafe";
 /// The comparison of `main` with a branch that makes batch size 8 slower by 12 % and 16 faster by 20 %, changes the learning
 /// rate and thereby the facts of batch size 64, removes a cell (batch size 8, 4 workers) and adds one (batch size 128).
 pub fn branches() -> Comparison {
-    let compared = Comparison::between(main(), branch(), &Options::default());
+    let compared = Comparison::between(main_side(), branch_side(), &Options::default());
     compared.expect("no cells are chosen")
 }
 
 /// Comparison along `batch-size` within the results of `main`: size 8 with size 16.
 pub fn batch_sizes() -> Comparison {
-    let compared = Comparison::along(&main(), "batch-size", ("8", "16"), &Options::default());
+    let compared = Comparison::along(&main_side(), "batch-size", ("8", "16"), &Options::default());
     compared.expect("an axis with these values")
 }
 
 /// The comparison of [`branches`], but measured on two machines. If `asked`, times are compared nevertheless.
-pub fn across(asked: bool) -> Comparison {
-    let mut after = branch();
+pub fn across_machines(asked: bool) -> Comparison {
+    let mut after = branch_side();
     if let Some((_, mut environment)) = after.set.environments.pop_first() {
         let fields = &mut environment.must_match;
         fields.insert("cpu_model".into(), "Another CPU @ 3.00GHz".into());
@@ -49,19 +49,19 @@ pub fn across(asked: bool) -> Comparison {
         across_env: asked,
         ..Options::default()
     };
-    let compared = Comparison::between(main(), after, &options);
+    let compared = Comparison::between(main_side(), after, &options);
     compared.expect("no cells are chosen")
 }
 
 /// The side before: the results on `main`.
-pub fn main() -> Side {
+pub fn main_side() -> Side {
     // Cached: computing intervals takes a second without optimisation.
     static MAIN: LazyLock<Side> = LazyLock::new(made_main);
     MAIN.clone()
 }
 
 /// The side after: the results on the branch.
-pub fn branch() -> Side {
+pub fn branch_side() -> Side {
     static BRANCH: LazyLock<Side> = LazyLock::new(made_branch);
     BRANCH.clone()
 }
@@ -70,12 +70,12 @@ fn made_main() -> Side {
     side(
         "main",
         "1111111111111111111111111111111111111111",
-        repeated(0.0, |_| 1.0),
+        with_noisy_blocks(0.0, |_| 1.0),
     )
 }
 
 fn made_branch() -> Side {
-    let mut set = repeated(500.0, |key| {
+    let mut set = with_noisy_blocks(500.0, |key| {
         if key.contains("batch-size=8,") {
             1.12
         } else if key.contains("batch-size=16,") {
@@ -109,7 +109,7 @@ pub fn side(name: &str, commit: &str, set: ResultSet) -> Side {
 
 /// The results with [`BLOCKS`] blocks that vary by about 2 % and drift by 4 %, with times scaled by `factor(key)`. `salt`
 /// seeds the noise.
-pub fn repeated(salt: f64, factor: fn(&str) -> f64) -> ResultSet {
+pub fn with_noisy_blocks(salt: f64, factor: fn(&str) -> f64) -> ResultSet {
     let mut set = ddpm();
     let first = set.blocks.iter().filter(|row| row.block == 0);
     let first: Vec<BlockRow> = first.cloned().collect();

@@ -36,17 +36,17 @@ mod unclear_reason;
 mod verdict;
 mod waiting;
 
-pub use best::{p_values_within_pairs, paired_p, runs_to_choose};
-pub use build::{Options, axis_place};
-pub use changes::{is_within, leaves, setting_changes, setting_text};
+pub use best::{min_runs_to_rank_best, p_values_within_pairs, paired_p_value};
+pub use build::{Options, axis_index};
+pub use changes::{collect_settings, is_within, setting_changes, setting_text};
 pub use comparison::{
-    Ambiguity, AxisChange, CellPair, Comparison, Counts, EnvironmentChange, FactChange,
-    FieldChange, FieldClass, MatchedBy, Origin, QualityChange, Side, SpecChange, TimingChange,
-    Waiting, Work, WorkChange,
+    Ambiguity, AxisChange, CellPair, Comparison, CountsComparability, EnvironmentChange,
+    FactChange, FieldChange, FieldClass, MatchedBy, Origin, QualityChange, Side, SpecChange,
+    TimingChange, Waiting, Work, WorkChange,
 };
 pub use cost::{Cost, CostChange, CostOverCells};
 pub use files::write_files;
-pub use floor::{Floor, Floors, SESSIONS};
+pub use floor::{CellNoiseFloor, CellNoiseFloors, MIN_FLOOR_SESSIONS};
 pub use history::{
     CellHistory, Histories, History, HistoryPoint, MeasuredSession, SESSIONS_FOR_A_CHANGE, Shift,
 };
@@ -61,4 +61,4 @@ pub(crate) use statistics::mann_whitney;
 pub use statistics::{sign_flips, student_quantile};
 pub use timings::ratio_of_cells;
 pub use unclear_reason::UnclearReason;
-pub use verdict::{is_sure, needed_pairs, needed_runs, session_threshold};
+pub use verdict::{has_sequential_verdict, needed_pairs, needed_runs, session_threshold};

@@ -20,13 +20,13 @@ pub(super) fn rows(comparison: &Comparison) -> Vec<ComparisonRow> {
     let matrix = matrix.map(|matrix| of_matrix(matrix, "matrix", TIME));
     let costs = comparison.costs.iter();
     let costs = costs.filter_map(|own| Some((own.matrix.as_ref()?, own.cost)));
-    let costs = costs.map(|(matrix, cost)| of_matrix(matrix, "cost", cost.figure()));
+    let costs = costs.map(|(matrix, cost)| of_matrix(matrix, "cost", cost.column_name()));
     let mut rows: Vec<ComparisonRow> = matrix.chain(costs).collect();
     for pair in &comparison.cells {
         let time = of_pair(pair, "time", TIME);
         rows.push(of_judgement(time, pair.sample_ms, &pair.judgement));
         rows.extend(pair.costs.iter().map(|own| {
-            let row = of_pair(pair, "cost", own.cost.figure());
+            let row = of_pair(pair, "cost", own.cost.column_name());
             of_judgement(row, own.medians, &own.judgement)
         }));
         rows.extend(pair.timings.iter().map(|timing| of_timing(pair, timing)));

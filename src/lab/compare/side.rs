@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::diag::Failure;
 use crate::plan::{experiment_folder, is_results_name, results_root};
 use crate::results::{
-    NoiseRow, PairSessions, ResultSet, ResultsError, from_here, names_below, read, read_noise,
-    results_folder,
+    NoiseRow, PairSessions, ResultSet, ResultsError, read, read_noise, relative_to_current_dir,
+    results_folder, results_names_in,
 };
 
 use super::commit::{copied, joined, of_ref};
@@ -100,12 +100,13 @@ impl Experiment {
         let mut until_sure = BTreeSet::new();
         let (origin, (set, noise), searches) = match &self.place {
             Place::Folder(path) => {
-                until_sure = PairSessions::of(&path.join("..")).until_sure();
+                until_sure = PairSessions::of(&path.join("..")).sessions_stopped_early();
                 let origin = Origin::Folder {
                     path: path.to_string_lossy().into_owned(),
                 };
                 let found = whole(path);
-                let found = found.map_err(|error| Failure::plain(error.to_string(), None))?;
+                let found =
+                    found.map_err(|error| Failure::without_source(error.to_string(), None))?;
                 let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
                 let searches = searches_beside(experiment_folder(&absolute), &found.0);
                 (origin, found, searches)
@@ -125,7 +126,7 @@ impl Experiment {
                 let path = copy.path().to_string_lossy();
                 let shown = format!("{reference}:{folder}");
                 let failure = |error: ResultsError| {
-                    Failure::plain(error.to_string().replace(&*path, &shown), None)
+                    Failure::without_source(error.to_string().replace(&*path, &shown), None)
                 };
                 let found = whole(copy.path()).map_err(failure)?;
                 let searches = searches_in_commit(reference, folder, &found.0);
@@ -169,7 +170,7 @@ fn searches_in_commit(reference: &str, folder: &str, set: &ResultSet) -> Vec<Res
 
 /// The names in `[report] searches`, without those that lead out of the folder of results.
 fn named_searches(set: &ResultSet) -> impl Iterator<Item = String> {
-    let names: Vec<String> = set.plan.reported("searches");
+    let names: Vec<String> = set.plan.report_setting("searches");
     names.into_iter().filter(|name| is_results_name(name))
 }
 
@@ -197,8 +198,8 @@ fn of_folder(given: &str) -> Option<Source> {
 }
 
 fn below(root: &Path) -> Vec<Experiment> {
-    let named = |name| experiment(&from_here(&root.join::<String>(name)));
-    names_below(root).into_iter().map(named).collect()
+    let named = |name| experiment(&relative_to_current_dir(&root.join::<String>(name)));
+    results_names_in(root).into_iter().map(named).collect()
 }
 
 fn experiment(folder: &Path) -> Experiment {

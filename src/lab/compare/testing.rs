@@ -7,10 +7,10 @@ use crate::event::OpWork;
 use crate::results::{CellInfo, Direction, IntervalKind, ResultSet, RunRow, Status, golden};
 
 use super::{
-    CellPair, Comparison, Cost, CostChange, CostOverCells, Counts, Design, EnvironmentChange,
-    FactChange, Judgement, MatchedBy, MatrixJudgement, Origin, QualityChange, QualityVerdict,
-    Ratio, Side, SpecChange, Test, Threshold, ThresholdSource, TimingChange, UnclearReason,
-    Verdict, Work, WorkChange,
+    CellPair, Comparison, Cost, CostChange, CostOverCells, CountsComparability, Design,
+    EnvironmentChange, FactChange, Judgement, MatchedBy, MatrixJudgement, Origin, QualityChange,
+    QualityVerdict, Ratio, Side, SpecChange, Test, Threshold, ThresholdSource, TimingChange,
+    UnclearReason, Verdict, Work, WorkChange,
 };
 
 const THRESHOLD: Threshold = Threshold {
@@ -46,7 +46,7 @@ pub fn comparison() -> Comparison {
                 facts: vec![fact("final_loss", Direction::Lower, "0.25", "0.5")],
                 quality: vec![quality("val_loss", QualityVerdict::TooFewSeeds(6))],
                 changes: vec![setting("train.optimizer.lr", "0.001", "0.01")],
-                costs: vec![memory(Verdict::More, 1.2)],
+                costs: vec![memory_cost(Verdict::More, 1.2)],
                 ..pair(0, Verdict::Slower, 1.1)
             },
             CellPair {
@@ -95,7 +95,7 @@ pub fn pair(n: usize, verdict: Verdict, value: f64) -> CellPair {
         work: Work::Same,
         facts: Vec::new(),
         compared_rows: 1,
-        counts: Counts::Compared,
+        counts: CountsComparability::Compared,
         operations: Vec::new(),
         other_code: (false, false),
         sample_ms: (Some(12.5), Some(12.5 * value)),
@@ -124,7 +124,7 @@ pub fn pair(n: usize, verdict: Verdict, value: f64) -> CellPair {
 }
 
 /// The memory of a pair of cells, with this verdict and ratio.
-pub fn memory(verdict: Verdict, value: f64) -> CostChange {
+pub fn memory_cost(verdict: Verdict, value: f64) -> CostChange {
     CostChange {
         cost: Cost::Memory,
         medians: (Some(1e8), Some(1e8 * value)),

@@ -1,9 +1,9 @@
 use super::facts::ACROSS_CLASSES;
-use super::golden::{batch_sizes, branch, branches, main};
+use super::golden::{batch_sizes, branch_side, branches, main_side};
 use super::*;
-use crate::plan::Only;
+use crate::plan::CellFilter;
 use crate::results::Status;
-use crate::results::testing::assert_says;
+use crate::results::testing::assert_contains;
 
 fn cell<'c>(comparison: &'c Comparison, label: &str) -> &'c CellPair {
     let found = comparison.cells.iter().find(|cell| cell.label == label);
@@ -27,7 +27,7 @@ fn between(before: Side, after: Side) -> Comparison {
 
 /// The side before, measured again.
 fn again() -> Side {
-    let mut side = main();
+    let mut side = main_side();
     for row in &mut side.set.blocks {
         row.start_s = row.start_s.map(|start| start + 15.0);
     }
@@ -72,18 +72,18 @@ fn runs_of_one_session_are_paired_and_those_of_two_are_not() {
         pair.sample_ms.1.expect("a time"),
     );
     assert!((new / old - 1.12).abs() < 0.02, "{}", new / old);
-    let mut later = branch();
+    let mut later = branch_side();
     for row in &mut later.set.blocks {
         row.session = Some("2026-11-22T09:30:00Z".into());
     }
-    let apart = between(main(), later);
+    let apart = between(main_side(), later);
     let pair = cell(&apart, "batch-size 8, workers 0");
     assert_eq!(pair.judgement.design, Design::Sessions);
-    let mut unknown = branch();
+    let mut unknown = branch_side();
     for row in &mut unknown.set.blocks {
         row.session = None;
     }
-    let apart = between(main(), unknown);
+    let apart = between(main_side(), unknown);
     assert_eq!(apart.cells[0].judgement.design, Design::Sessions);
 }
 
@@ -100,11 +100,11 @@ fn cells_that_were_not_measured_draw_nothing() {
 
 #[test]
 fn unchanged_results_are_compared_by_their_facts_only() {
-    let comparison = between(main(), main());
+    let comparison = between(main_side(), main_side());
     let pair = &comparison.cells[0];
     assert_eq!(reasons(pair), [NotComparableReason::SameRuns]);
     assert!(pair.compared_rows == 1 && pair.facts.is_empty());
-    assert!(reasons(&between(main(), again()).cells[0]).is_empty());
+    assert!(reasons(&between(main_side(), again()).cells[0]).is_empty());
 }
 
 #[test]
@@ -120,12 +120,12 @@ fn verdicts_follow_the_times() {
     let matrix = comparison.matrix.expect("several cells");
     assert_eq!(matrix.cells, 6);
     let side = |name: &str| {
-        let mut side = branch();
+        let mut side = branch_side();
         side.set.plan.compare = serde_json::json!({"threshold": 0.2});
         side.name = name.into();
         side
     };
-    let lax = between(main(), side("lax"));
+    let lax = between(main_side(), side("lax"));
     let judgement = &cell(&lax, "batch-size 8, workers 0").judgement;
     assert_eq!(judgement.verdict, Verdict::Same);
     assert_eq!(judgement.threshold.source, ThresholdSource::Manifest);
@@ -135,7 +135,7 @@ fn verdicts_follow_the_times() {
 fn a_status_that_changes_is_a_fact() {
     let mut after = again();
     after.set.runs[0].status = Status::Diverged;
-    let comparison = between(main(), after);
+    let comparison = between(main_side(), after);
     let fact = &comparison.cells[0].facts[0];
     assert_eq!(
         (&*fact.column, &*fact.before, &*fact.after),
@@ -148,7 +148,7 @@ fn a_status_that_changes_is_a_fact() {
 fn rows_of_other_code_draw_no_verdict() {
     let mut after = again();
     after.set.plan.cells[1].code_hash = Some("0ther0ther".into());
-    let comparison = between(main(), after);
+    let comparison = between(main_side(), after);
     let pair = &comparison.cells[1];
     assert_eq!(pair.other_code, (false, true));
     assert_eq!(reasons(pair), [NotComparableReason::OtherCode(false, true)]);
@@ -165,7 +165,7 @@ fn threads_and_exclusive_runs_must_agree() {
             times.threads = 4;
         }
     }
-    let comparison = between(main(), after);
+    let comparison = between(main_side(), after);
     let expected = [
         NotComparableReason::Threads("2".into(), "4".into()),
         NotComparableReason::Exclusive(true, false),
@@ -181,7 +181,7 @@ fn steps_that_only_one_side_told_are_not_compared_with_runs() {
         }
         side
     };
-    let mut before = of_program(main());
+    let mut before = of_program(main_side());
     for row in &mut before.set.blocks {
         if let Some(times) = row.times_mut() {
             (times.measured_steps, times.total_s) = (None, 10.0);
@@ -204,7 +204,7 @@ fn different_work_has_no_ratio_unless_it_is_the_treatment() {
             }
         }
     };
-    let mut side = main();
+    let mut side = main_side();
     side.set.plan.cells[0].spec["loss"] = serde_json::json!({"kind": "mse"});
     other_work(&mut side);
     let options = Options::default();
@@ -242,25 +242,26 @@ fn along_an_axis_times_are_by_sample() {
 fn wrong_axes_and_values_name_the_nearest() {
     let options = Options::default();
     let say = |axis: &str, after: &str| {
-        let error = Comparison::along(&main(), axis, ("8", after), &options);
+        let error = Comparison::along(&main_side(), axis, ("8", after), &options);
         error.expect_err("a mistake").to_string()
     };
     assert!(say("batchsize", "16").contains("did you mean `batch-size`?"));
     let said = say("batch-size", "12");
-    assert_says(&said, "axis `batch-size` has no value `12`");
+    assert_contains(&said, "axis `batch-size` has no value `12`");
 }
 
 #[test]
 fn only_chooses_pairs_and_unpaired_cells() {
     let only = |text: &str| Options {
-        only: Some(Only::parse(text).expect("a selection")),
+        only: Some(CellFilter::parse(text).expect("a selection")),
         ..Options::default()
     };
     let options = only("batch-size=32|128");
-    let comparison = Comparison::between(main(), branch(), &options).expect("a comparison");
+    let comparison =
+        Comparison::between(main_side(), branch_side(), &options).expect("a comparison");
     assert_eq!(labels(&comparison), ["workers 0", "workers 4"]);
     assert_eq!((comparison.added.len(), comparison.removed.len()), (1, 0));
-    let error = Comparison::between(main(), branch(), &only("batchsize=8"));
+    let error = Comparison::between(main_side(), branch_side(), &only("batchsize=8"));
     assert!(
         error
             .expect_err("a mistake")
@@ -285,7 +286,7 @@ fn tolerances_hold_within_their_column_and_across_classes() {
             .map(|fact| (fact.column.clone(), fact.is_within))
             .collect()
     };
-    let exact = between(main(), after.clone());
+    let exact = between(main_side(), after.clone());
     assert_eq!(
         columns(&exact),
         [
@@ -296,7 +297,7 @@ fn tolerances_hold_within_their_column_and_across_classes() {
     );
     after.set.plan.compare =
         serde_json::json!({"tolerance": {"final_loss": 0.001, "best_epoch": 1.0}});
-    let declared = between(main(), after.clone());
+    let declared = between(main_side(), after.clone());
     assert_eq!(
         columns(&declared),
         [
@@ -308,10 +309,10 @@ fn tolerances_hold_within_their_column_and_across_classes() {
     for cell in &mut after.set.plan.cells {
         cell.numeric_class = Some("aarch64 neon cpu".into());
     }
-    let across = between(main(), after.clone());
+    let across = between(main_side(), after.clone());
     assert_eq!(columns(&across), [("final_loss".to_owned(), true)]);
-    after.set.plan.cells = main().set.plan.cells;
-    let mut before = main();
+    after.set.plan.cells = main_side().set.plan.cells;
+    let mut before = main_side();
     for row in &mut before.set.runs {
         if let Some(facts) = &mut row.facts {
             facts.nondeterministic = "conv2d backward filter".into();

@@ -29,7 +29,7 @@ pub(super) fn waiting(before: &Cell<'_>, after: &Cell<'_>, runs: &Runs<'_>) -> O
         wall_per_cpu(after, &runs.after)?,
     );
     let is_far = |own: f64, other: f64, cell: &Cell<'_>| {
-        let is_program = cell.set.plan.is_of_command(cell.info);
+        let is_program = cell.set.plan.is_trained_by_command(cell.info);
         own >= LEAST && (own >= FAR * other || !is_program && own >= FAR)
     };
     let is_far = (is_far(old, new, before), is_far(new, old, after));

@@ -27,7 +27,7 @@ pub struct Estimate {
 
 /// The earlier runs that an expected time is based on, all complete and on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Basis {
+pub enum EstimateBasis {
     /// Earlier runs of the cell.
     SameCell,
     /// Earlier runs of the same model, data and loss with other training settings: batch size, epochs, optimizer.
@@ -38,11 +38,11 @@ pub enum Basis {
 
 /// The expected time of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Expected {
+pub struct ExpectedRunTime {
     /// Expected wall seconds of the run, from process start to end.
     pub seconds: f64,
     /// What the estimate is based on.
-    pub basis: Basis,
+    pub basis: EstimateBasis,
 }
 
 /// Largest ratio of FLOPs per sample between two cells for which a time is scaled: small models are bound by memory and
@@ -78,13 +78,17 @@ impl<'a> Estimator<'a> {
     }
 
     /// The expected time of a run of `cell` in `block`; `None` if there is no similar run on this machine.
-    pub fn run(&self, cell: &PlannedCell, block: usize) -> Option<Expected> {
-        let all = [Basis::SameCell, Basis::SameWork, Basis::SameKind];
+    pub fn expected_run_time(&self, cell: &PlannedCell, block: usize) -> Option<ExpectedRunTime> {
+        let all = [
+            EstimateBasis::SameCell,
+            EstimateBasis::SameWork,
+            EstimateBasis::SameKind,
+        ];
         all.into_iter().find_map(|basis| {
             let own = self.own.expected(cell, basis, self.conditions, block);
             let others = || self.others().expected(cell, basis, self.conditions, block);
             let seconds = own.or_else(others)?;
-            Some(Expected { seconds, basis })
+            Some(ExpectedRunTime { seconds, basis })
         })
     }
 
@@ -107,7 +111,8 @@ impl<'a> Estimator<'a> {
         for (id, decision) in decisions {
             let Decision::Run(_) = decision else { continue };
             let expected = known.entry((id.cell, id.block == 0));
-            let expected = expected.or_insert_with(|| self.run(&cells[id.cell], id.block));
+            let expected =
+                expected.or_insert_with(|| self.expected_run_time(&cells[id.cell], id.block));
             match expected {
                 Some(expected) => sum.add(*expected, &cells[id.cell]),
                 None => sum.unknown += 1,
@@ -118,13 +123,13 @@ impl<'a> Estimator<'a> {
 }
 
 impl Estimate {
-    fn add(&mut self, expected: Expected, cell: &PlannedCell) {
+    fn add(&mut self, expected: ExpectedRunTime, cell: &PlannedCell) {
         self.seconds += expected.seconds;
         self.is_upper_bound |=
-            expected.basis != Basis::SameCell && cell.spec.train.early_stopping.is_some();
+            expected.basis != EstimateBasis::SameCell && cell.spec.train.early_stopping.is_some();
         match expected.basis {
-            Basis::SameCell => self.from_same_cell += 1,
-            Basis::SameWork | Basis::SameKind => self.from_like_cells += 1,
+            EstimateBasis::SameCell => self.from_same_cell += 1,
+            EstimateBasis::SameWork | EstimateBasis::SameKind => self.from_like_cells += 1,
         }
     }
 }
@@ -176,7 +181,7 @@ impl Cost {
 struct Costs {
     all: Vec<Cost>,
     /// Indices into `all`, by the run's cell, work or kind.
-    known: HashMap<(Basis, String), Vec<usize>>,
+    known: HashMap<(EstimateBasis, String), Vec<usize>>,
 }
 
 impl Costs {
@@ -188,9 +193,9 @@ impl Costs {
             let index = costs.all.len();
             costs.all.push(cost);
             for (basis, name) in [
-                (Basis::SameCell, &*run.keys.cell_hash),
-                (Basis::SameWork, &*run.work_signature),
-                (Basis::SameKind, &*run.kind),
+                (EstimateBasis::SameCell, &*run.keys.cell_hash),
+                (EstimateBasis::SameWork, &*run.work_signature),
+                (EstimateBasis::SameKind, &*run.kind),
             ] {
                 let known = costs.known.entry((basis, name.to_owned()));
                 known.or_default().push(index);
@@ -202,7 +207,7 @@ impl Costs {
     fn expected(
         &self,
         cell: &PlannedCell,
-        basis: Basis,
+        basis: EstimateBasis,
         conditions: &RunConditions,
         block: usize,
     ) -> Option<f64> {
@@ -210,17 +215,19 @@ impl Costs {
             return None;
         }
         let name = match basis {
-            Basis::SameCell => cell.cell_hash.clone(),
-            Basis::SameWork => cell.work_signature.to_string(),
-            Basis::SameKind => cell.spec.kind(),
+            EstimateBasis::SameCell => cell.cell_hash.clone(),
+            EstimateBasis::SameWork => cell.work_signature.to_string(),
+            EstimateBasis::SameKind => cell.spec.kind(),
         };
         let known = self.known.get(&(basis, name))?;
         let (samples, step_samples) = samples(cell);
-        let flops = cell.flops_per_sample.filter(|_| basis == Basis::SameKind);
+        let flops = cell
+            .flops_per_sample
+            .filter(|_| basis == EstimateBasis::SameKind);
         let ratio = |cost: &Cost| flops.map_or(1.0, |flops| flops / cost.flops);
         let known = known.iter().map(|index| &self.all[*index]);
         let near: Vec<&Cost> = known
-            .filter(|cost| basis != Basis::SameKind || is_near(flops.map(|_| ratio(cost))))
+            .filter(|cost| basis != EstimateBasis::SameKind || is_near(flops.map(|_| ratio(cost))))
             .collect();
         let (threads, is_alone) = (conditions.threads(&cell.spec), conditions.jobs <= 1);
         let is_alike = |cost: &Cost| (cost.threads == threads) && (cost.is_exclusive == is_alone);
@@ -233,7 +240,7 @@ impl Costs {
         let used = alike.filter(|cost| distance(cost) <= nearest + 1e-9);
         let seconds = |cost: &&&Cost| {
             let work_s = match basis {
-                Basis::SameCell => cost.work_s,
+                EstimateBasis::SameCell => cost.work_s,
                 _ => cost.work_s / cost.samples.max(1.0) * samples * ratio(cost),
             };
             cost.rest_s + work_s

@@ -1,6 +1,6 @@
 //! [`parse_event`]: parses a line of a worker's stdout as an event.
 
-use crate::base::text::{one_line, visible};
+use crate::base::text::{escape_control, one_line};
 use crate::event::{Event, PROTOCOL_VERSION};
 
 /// Returns the event, or a sentence that says what is wrong with the line.
@@ -29,7 +29,7 @@ fn make_visible(event: &mut Event) {
         | Event::Failed { reason: text, .. }
         | Event::Assessing { what: text, .. } => *text = one_line(text),
         Event::Finished { facts, .. } => facts.diverged = facts.diverged.as_deref().map(one_line),
-        Event::Sample(sample) => sample.caption = visible(&sample.caption).into_owned(),
+        Event::Sample(sample) => sample.caption = escape_control(&sample.caption).into_owned(),
         _ => {}
     }
 }

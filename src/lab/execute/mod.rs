@@ -16,13 +16,13 @@ mod scripted;
 mod source;
 mod worker;
 
-pub use estimate::{Basis, Estimate, Estimator, Expected};
+pub use estimate::{Estimate, EstimateBasis, Estimator, ExpectedRunTime};
 pub use order::in_block_order;
-pub use precise::UntilPrecise;
-pub use resume::{Decision, ResumeOptions, Why, decide};
-pub use schedule::{Sink, Summary, run};
-pub use scripted::Scripted;
-pub use source::{Listed, Next, Source};
+pub use precise::PrecisionTracker;
+pub use resume::{Decision, ResumeOptions, RunReason, decide_runs};
+pub use schedule::{EventSink, Summary, run};
+pub use scripted::ScriptedLauncher;
+pub use source::{RunList, Source, SourceItem};
 pub use worker::WorkerProgram;
 
 use std::sync::atomic::AtomicBool;
@@ -31,7 +31,7 @@ use crate::event::{Event, Job, Pruned, RunOutcome};
 
 /// The threads and CPU cores that a run may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
+pub struct CpuShare {
     /// Threads that the run may compute with.
     pub threads: usize,
     /// The run's cores if several runs execute at the same time: first core, number of cores.
@@ -48,7 +48,7 @@ pub trait Launch: Sync {
     fn launch(
         &self,
         job: &Job,
-        share: Share,
+        share: CpuShare,
         stop: &AtomicBool,
         emit: &mut dyn FnMut(Event) -> Option<Pruned>,
     ) -> RunOutcome;

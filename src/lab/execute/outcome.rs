@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use crate::base::os::Ended;
+use crate::base::os::ExitInfo;
 use crate::base::text::one_line;
 use crate::base::units::human_bytes;
-use crate::event::{FailedStatus, NO_THREAD, PANIC_MARK, Pruned, RunFacts, RunTimes, Status};
+use crate::event::{
+    FailedStatus, PANIC_PREFIX, Pruned, RunFacts, RunTimes, Status, THREAD_START_ERROR,
+};
 
 /// Why the parent killed a worker.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +30,7 @@ pub(super) struct Evidence {
     pub(super) pruned: Option<Pruned>,
     pub(super) finished: Option<(RunFacts, RunTimes)>,
     pub(super) failed: Option<(FailedStatus, String)>,
-    pub(super) ended: Ended,
+    pub(super) ended: ExitInfo,
     pub(super) stderr: String,
     /// `limits.memory`, in bytes; `None` if the run had no limit.
     pub(super) limit_bytes: Option<u64>,
@@ -97,8 +99,8 @@ fn by_process(evidence: &Evidence) -> (Status, String) {
     if let Some(bytes) = failed_allocation(&evidence.stderr) {
         return out_of_memory(limit, &format!("an allocation of {bytes} bytes failed"));
     }
-    if evidence.stderr.contains(NO_THREAD) {
-        return out_of_memory(limit, NO_THREAD);
+    if evidence.stderr.contains(THREAD_START_ERROR) {
+        return out_of_memory(limit, THREAD_START_ERROR);
     }
     if let Some(message) = panic_message(&evidence.stderr) {
         return panicked(&message, limit);
@@ -138,7 +140,7 @@ fn out_of_memory(limit_bytes: Option<u64>, without_limit: &str) -> (Status, Stri
     (Status::Oom, reason)
 }
 
-fn is_near_limit(ended: &Ended, limit: Option<u64>) -> bool {
+fn is_near_limit(ended: &ExitInfo, limit: Option<u64>) -> bool {
     let known = ended.peak_rss_bytes.zip(limit);
     known.is_some_and(|(peak, limit)| peak as f64 >= NEAR_LIMIT * limit as f64)
 }
@@ -154,7 +156,7 @@ fn failed_allocation(stderr: &str) -> Option<u64> {
 /// `MESSAGE at FILE:LINE` of the first panic.
 fn panic_message(stderr: &str) -> Option<String> {
     let mut lines = stderr.lines();
-    let line = lines.find_map(|line| line.strip_prefix(PANIC_MARK))?;
+    let line = lines.find_map(|line| line.strip_prefix(PANIC_PREFIX))?;
     let (place, message) = line.split_once(": ")?;
     Some(format!("{message} at {}", short_place(place)))
 }
@@ -211,12 +213,12 @@ mod tests {
 
     #[test]
     fn whatever_meets_a_memory_limit_first_the_reason_is_the_same() {
-        let panic = format!("{PANIC_MARK}src/lib.rs:7: no thread: os error 11");
+        let panic = format!("{PANIC_PREFIX}src/lib.rs:7: no thread: os error 11");
         for (signal, used, stderr) in [
             (6, 80, "memory allocation of 4096 bytes failed\n"),
             (6, 80, "memory allocation of 8 bytes failed\n"),
             (6, 80, &panic),
-            (6, 80, NO_THREAD),
+            (6, 80, THREAD_START_ERROR),
             (9, 95, ""),
         ] {
             assert_end(Status::Oom, "oom: over the limit of 100 B", |it| {
@@ -239,7 +241,7 @@ mod tests {
         let reason = "panicked: no shape at dfdx-0.13.0/src/lib.rs:7";
         assert_end(Status::Panicked, reason, |it| {
             it.ended.code = Some(101);
-            it.stderr = format!("{PANIC_MARK}{place}: no shape\nlast");
+            it.stderr = format!("{PANIC_PREFIX}{place}: no shape\nlast");
         });
         for (code, reason) in [
             (0, "panicked: ended without a result"),

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::base::text::visible;
+use crate::base::text::escape_control;
 use crate::event::{Job, Order, PROTOCOL_VERSION, ProgramFiles};
 
 /// Longest line that a worker may write; an epoch with a million steps has about 50 MiB.
@@ -66,7 +66,7 @@ pub(super) fn feed(
         assess_into: assess_into
             .filter(|_| job.id.block == 0)
             .map(Path::to_owned),
-        verdicts: job.awaits_verdicts(),
+        verdicts: job.awaits_replies(),
         members: members.unwrap_or_default(),
         keep_weights_below: if job.spec.measure.keep_weights {
             keep_weights_below
@@ -138,6 +138,6 @@ impl Stderr {
         let _ = self.end.recv_timeout(time);
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let from = kept.len().saturating_sub(STDERR_KEPT);
-        visible(&String::from_utf8_lossy(&kept[from..]).replace('\r', "\n")).into_owned()
+        escape_control(&String::from_utf8_lossy(&kept[from..]).replace('\r', "\n")).into_owned()
     }
 }

@@ -1,4 +1,4 @@
-//! [`UntilPrecise`]: which cells run in further blocks because the intervals of their times are still too wide
+//! [`PrecisionTracker`]: which cells run in further blocks because the intervals of their times are still too wide
 //! (`measure.until`).
 
 use std::collections::HashMap;
@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::event::{RunId, RunTimes, Status};
 use crate::plan::{CellSpec, Plan, PlannedCell, UntilSpec, axis_value};
-use crate::results::{BOOTSTRAP_FROM, interval_over_runs, run_sample_ms};
+use crate::results::{MIN_RUNS_FOR_BOOTSTRAP, interval_over_runs, run_sample_ms};
 
 /// The times so far of all cells that repeat until their interval is narrow enough, by the cells' rows in the plan.
 #[derive(Debug, Default)]
-pub struct UntilPrecise {
+pub struct PrecisionTracker {
     cells: HashMap<usize, Repeated>,
 }
 
@@ -29,7 +29,7 @@ struct Repeated {
     runs: Vec<(usize, Option<f64>)>,
 }
 
-impl UntilPrecise {
+impl PrecisionTracker {
     /// Starts without times, for those of `cells` that have `measure.until`. Each cell comes with its row in the plan.
     pub fn of<'a>(plan: &Plan, cells: impl IntoIterator<Item = (usize, &'a PlannedCell)>) -> Self {
         let repeated = |(row, cell): (usize, &'a PlannedCell)| {
@@ -98,7 +98,7 @@ impl Repeated {
             return before.count() == 0;
         }
         let interval = interval_over_runs(&self.key, &times);
-        times.len() < BOOTSTRAP_FROM
+        times.len() < MIN_RUNS_FOR_BOOTSTRAP
             || interval.is_some_and(|found| {
                 found.high - found.low > self.until.relative_width * found.median
             })

@@ -1,4 +1,4 @@
-//! [`decide`]: which runs of a plan are needed, which are kept, and why.
+//! [`decide_runs`]: which runs of a plan are needed, which are kept, and why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,7 +8,7 @@ use crate::plan::{Feasibility, PlannedCell};
 use crate::results::by_key;
 use crate::results::store::{RunConditions, RunKeys, Store, StoredRun, code_parts};
 
-use super::UntilPrecise;
+use super::PrecisionTracker;
 
 /// Options of the user that decide which stored runs are used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,14 +34,14 @@ pub enum Decision {
     /// A stored run with this status is used.
     Keep(Status),
     /// The run is needed.
-    Run(Why),
+    Run(RunReason),
     /// The run is not needed: the times of its cell are already precise (`measure.until`).
     NotNeeded,
 }
 
 /// Why a run is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
+pub enum RunReason {
     /// No similar run was ever finished.
     New,
     /// All runs are repeated (`--fresh`).
@@ -64,7 +64,7 @@ pub enum Why {
     Checkpoint,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for RunReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::New => f.write_str("new"),
@@ -85,12 +85,12 @@ impl fmt::Display for Why {
 ///
 /// `cells` are the selected ones, each with its row in the whole plan. The times of kept runs are added to `until`;
 /// with it, cells may have more repeats than `measure.repeats`.
-pub fn decide<'a>(
+pub fn decide_runs<'a>(
     cells: impl IntoIterator<Item = (usize, &'a PlannedCell)>,
     store: &Store,
     conditions: &RunConditions,
     options: ResumeOptions,
-    mut until: Option<&mut UntilPrecise>,
+    mut until: Option<&mut PrecisionTracker>,
 ) -> Vec<(RunId, Decision)> {
     let by_key = by_key(store.runs(), |run| &run.key);
     let mut decisions = Vec::new();
@@ -99,7 +99,7 @@ pub fn decide<'a>(
             continue;
         }
         let measure = &cell.spec.measure;
-        let (least, most) = (measure.repeats, measure.most_repeats());
+        let (least, most) = (measure.repeats, measure.max_repeats());
         for block in 0..until.as_ref().map_or(least, |_| most) {
             for &seed in &measure.seeds {
                 let keys = conditions.keys(cell, seed, block);
@@ -135,7 +135,7 @@ fn serving<'a>(
     options: ResumeOptions,
 ) -> impl Iterator<Item = &'a StoredRun> + Clone {
     let facts = store.runs_of(&keys.cell_hash).iter();
-    let facts = facts.filter(|run| run.keys.share_facts(keys));
+    let facts = facts.filter(|run| run.keys.has_same_facts_as(keys));
     let differences = |run: &StoredRun| run.keys.conditions.differences(&keys.conditions);
     facts.filter(move |run| options.any_conditions || differences(run).is_empty())
 }
@@ -148,31 +148,33 @@ fn decision(
     options: ResumeOptions,
 ) -> Decision {
     if options.fresh {
-        return Decision::Run(Why::Fresh);
+        return Decision::Run(RunReason::Fresh);
     }
     let same_cell = store.runs_of(&keys.cell_hash);
-    let mut facts = same_cell.iter().filter(|run| run.keys.share_facts(keys));
-    let is_wanted = cell.spec.measure.profiles(keys.seed, keys.block);
+    let mut facts = same_cell
+        .iter()
+        .filter(|run| run.keys.has_same_facts_as(keys));
+    let is_wanted = cell.spec.measure.is_profiled_run(keys.seed, keys.block);
     let lacks_profile =
         |run: &StoredRun| is_wanted && run.status == Status::Done && !run.is_profiled;
     let mut serving = serving(store, keys, options);
     let profiled = serving.clone().find(|run| !lacks_profile(run));
     if let Some(run) = profiled.or_else(|| serving.next()) {
         return if options.retry && run.status.is_failure() {
-            Decision::Run(Why::Retry(run.status))
-        } else if !StoredRun::ends_same(run.status, &run.limits, &cell.spec.limits) {
-            Decision::Run(Why::Limits(run.status))
+            Decision::Run(RunReason::Retry(run.status))
+        } else if !StoredRun::would_end_the_same(run.status, &run.limits, &cell.spec.limits) {
+            Decision::Run(RunReason::Limits(run.status))
         } else if lacks_profile(run) {
-            Decision::Run(Why::Profile)
+            Decision::Run(RunReason::Profile)
         } else if lacks_checkpoint(cell, run) && !options.without_checkpoints {
-            Decision::Run(Why::Checkpoint)
+            Decision::Run(RunReason::Checkpoint)
         } else {
             Decision::Keep(run.status)
         };
     }
     if let Some(run) = facts.next() {
         let differences = run.keys.conditions.differences(&keys.conditions);
-        return Decision::Run(Why::Times(differences));
+        return Decision::Run(RunReason::Times(differences));
     }
     let same_run = |run: &&StoredRun| run.keys.seed == keys.seed && run.keys.block == keys.block;
     if same_cell.iter().any(|run| same_run(&run)) {
@@ -195,27 +197,27 @@ fn other_code_or_class<'a>(
     keys: &RunKeys,
     store: &Store,
     earlier: impl Iterator<Item = &'a StoredRun> + Clone,
-) -> Why {
+) -> RunReason {
     let is_same_code = |run: &&StoredRun| run.keys.code_hash == keys.code_hash;
     if let Some(run) = earlier.clone().find(is_same_code) {
-        return Why::NumericClass(run.keys.numeric_class.to_string());
+        return RunReason::NumericClass(run.keys.numeric_class.to_string());
     }
     let now = code_parts(&cell.spec);
     let parts = earlier
         .filter_map(|run| store.code_parts(&run.keys.code_hash))
         .map(|then| differing(then, &now))
         .min_by_key(Vec::len);
-    Why::Code(parts.unwrap_or_else(|| vec!["unknown".into()]))
+    RunReason::Code(parts.unwrap_or_else(|| vec!["unknown".into()]))
 }
 
 /// Why stored runs of this key do not count: the parts of the cell that changed since the stored run that differs in
-/// the fewest parts; [`Why::New`] if there is no such run.
-fn other_cell<'a>(cell: &PlannedCell, earlier: impl Iterator<Item = &'a StoredRun>) -> Why {
+/// the fewest parts; [`RunReason::New`] if there is no such run.
+fn other_cell<'a>(cell: &PlannedCell, earlier: impl Iterator<Item = &'a StoredRun>) -> RunReason {
     earlier
         .map(|run| differing(&run.hash_parts, &StoredRun::hash_parts(cell)))
         .filter(|parts| !parts.is_empty())
         .min_by_key(Vec::len)
-        .map_or(Why::New, Why::Cell)
+        .map_or(RunReason::New, RunReason::Cell)
 }
 
 /// Names whose values differ, or that exist on one side only.

@@ -11,10 +11,10 @@ use crate::event::{Event, Job, Pruned, RunEvent, RunId, RunOutcome, StopReason};
 
 use crate::results::store::RunConditions;
 
-use super::{Launch, Next, Share, Source};
+use super::{CpuShare, Launch, Source, SourceItem};
 
 /// Receives all events; its error ends all runs.
-pub type Sink<'a, E> = &'a mut dyn FnMut(RunEvent<'_>) -> Result<(), E>;
+pub type EventSink<'a, E> = &'a mut dyn FnMut(RunEvent<'_>) -> Result<(), E>;
 
 /// Longest time without an event; then a [`RunEvent::Tick`] is sent.
 const TICK: Duration = Duration::from_millis(50);
@@ -46,7 +46,7 @@ pub fn run<E>(
     launcher: &dyn Launch,
     (conditions, max_failures): (&RunConditions, Option<usize>),
     interrupted: &AtomicBool,
-    sink: Sink<'_, E>,
+    sink: EventSink<'_, E>,
 ) -> Result<Summary, E> {
     let (sender, receiver) = mpsc::channel();
     let stop = AtomicBool::new(false);
@@ -104,7 +104,11 @@ struct Schedule<'scope, 'env> {
 }
 
 impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
-    fn drive<E>(&mut self, receiver: &Receiver<Message>, sink: Sink<'_, E>) -> Result<Summary, E> {
+    fn drive<E>(
+        &mut self,
+        receiver: &Receiver<Message>,
+        sink: EventSink<'_, E>,
+    ) -> Result<Summary, E> {
         sink(RunEvent::Start {
             runs: self.source.remaining(),
             slots: self.running.len(),
@@ -134,7 +138,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         Ok(self.summary)
     }
 
-    fn handle<E>(&mut self, message: Message, sink: Sink<'_, E>) -> Result<(), E> {
+    fn handle<E>(&mut self, message: Message, sink: EventSink<'_, E>) -> Result<(), E> {
         match message {
             Message::Worker(id, event, answer) => {
                 if let (Event::Epoch(row), Some(answer)) = (&event, answer) {
@@ -148,7 +152,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         }
     }
 
-    fn tick<E>(&mut self, sink: Sink<'_, E>) -> Result<(), E> {
+    fn tick<E>(&mut self, sink: EventSink<'_, E>) -> Result<(), E> {
         if self.last_tick.elapsed() < TICK {
             return Ok(());
         }
@@ -156,7 +160,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         sink(RunEvent::Tick)
     }
 
-    fn check_for_stop<E>(&mut self, sink: Sink<'_, E>) -> Result<(), E> {
+    fn check_for_stop<E>(&mut self, sink: EventSink<'_, E>) -> Result<(), E> {
         if self.summary.stopped == Some(StopReason::Interrupted) {
             return Ok(());
         }
@@ -177,20 +181,20 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
 
     /// Starts runs until nothing more can start before one ends. Returns early with true for a trial that was already
     /// finished, or a run that is not needed: the next one may follow at once.
-    fn fill_slots<E>(&mut self, sink: Sink<'_, E>) -> Result<bool, E> {
+    fn fill_slots<E>(&mut self, sink: EventSink<'_, E>) -> Result<bool, E> {
         let free = |running: &[Option<Job>]| running.iter().position(Option::is_none);
         while let (Some(slot), None) = (free(&self.running), self.summary.stopped) {
             match self.next() {
                 None => break,
-                Some(Next::Run(job)) => {
+                Some(SourceItem::Run(job)) => {
                     sink(RunEvent::RunStarted { job: &job, slot })?;
                     self.start(job, slot);
                 }
-                Some(Next::Kept(trial)) => {
+                Some(SourceItem::Kept(trial)) => {
                     sink(RunEvent::Kept(&trial))?;
                     return Ok(true);
                 }
-                Some(Next::NotNeeded(job)) => {
+                Some(SourceItem::NotNeeded(job)) => {
                     sink(RunEvent::NotNeeded { job: &job })?;
                     self.summary.not_needed += 1;
                     return Ok(true);
@@ -203,13 +207,13 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
     /// The next run whose GPU is free (a GPU executes one run at a time), or the next kept trial.
     ///
     /// The source is queried as late as possible, since a search proposes from the results so far.
-    fn next(&mut self) -> Option<Next> {
+    fn next(&mut self) -> Option<SourceItem> {
         if let Some(place) = self.held.iter().position(|job| self.is_free(job)) {
-            return Some(Next::Run(self.held.remove(place)));
+            return Some(SourceItem::Run(self.held.remove(place)));
         }
         while self.held.len() < self.running.len() {
             match self.source.next()? {
-                Next::Run(job) if !self.is_free(&job) => self.held.push(job),
+                SourceItem::Run(job) if !self.is_free(&job) => self.held.push(job),
                 next => return Some(next),
             }
         }
@@ -224,13 +228,13 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
 
     fn start(&mut self, job: Job, slot: usize) {
         self.running[slot] = Some(job.clone());
-        let own = self.conditions.own_cores();
-        let share = Share {
+        let own = self.conditions.cores_per_run();
+        let share = CpuShare {
             threads: self.conditions.threads(&job.spec),
             cores: (self.conditions.jobs > 1).then_some((slot * own, own)),
         };
         let (launcher, stop, sender) = (self.launcher, self.stop, self.sender.clone());
-        let awaits_verdicts = job.awaits_verdicts();
+        let awaits_verdicts = job.awaits_replies();
         self.scope.spawn(move || {
             let mut emit = |event| {
                 if awaits_verdicts && matches!(event, Event::Epoch(_)) {
@@ -248,7 +252,12 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         });
     }
 
-    fn end<E>(&mut self, slot: usize, outcome: &RunOutcome, sink: Sink<'_, E>) -> Result<(), E> {
+    fn end<E>(
+        &mut self,
+        slot: usize,
+        outcome: &RunOutcome,
+        sink: EventSink<'_, E>,
+    ) -> Result<(), E> {
         let Some(mut job) = self.running[slot].take() else {
             return Ok(());
         };

@@ -1,4 +1,4 @@
-//! [`Scripted`]: replays given outcomes, for tests of the layers above the worker.
+//! [`ScriptedLauncher`]: replays given outcomes, for tests of the layers above the worker.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::event::{Event, Job, Pruned, RunId, RunOutcome, Status};
 
-use super::{Launch, Share};
+use super::{CpuShare, Launch};
 
 /// A launcher that replays given events and outcomes and starts no process.
 #[derive(Default)]
-pub struct Scripted {
+pub struct ScriptedLauncher {
     runs: HashMap<RunId, (Vec<Event>, RunOutcome)>,
     play: Option<Box<Play>>,
     endless: HashSet<RunId>,
@@ -18,7 +18,7 @@ pub struct Scripted {
 
 type Play = dyn Fn(&Job) -> (Vec<Event>, RunOutcome) + Send + Sync;
 
-impl Scripted {
+impl ScriptedLauncher {
     /// A launcher with which every run succeeds at once, without events.
     pub fn new() -> Self {
         Self::default()
@@ -33,7 +33,7 @@ impl Scripted {
 
     /// Sets the function that gives the events and the outcome of all other runs.
     #[must_use]
-    pub fn playing(
+    pub fn with_default_outcome(
         mut self,
         play: impl Fn(&Job) -> (Vec<Event>, RunOutcome) + Send + Sync + 'static,
     ) -> Self {
@@ -49,11 +49,11 @@ impl Scripted {
     }
 }
 
-impl Launch for Scripted {
+impl Launch for ScriptedLauncher {
     fn launch(
         &self,
         job: &Job,
-        _share: Share,
+        _share: CpuShare,
         stop: &AtomicBool,
         emit: &mut dyn FnMut(Event) -> Option<Pruned>,
     ) -> RunOutcome {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::base::statistics::mean;
 use crate::event::{EpochRow, Job, KeptTrial, Pruned, RunId, RunOutcome, Status};
 
-use super::UntilPrecise;
+use super::PrecisionTracker;
 
 /// Supplies the runs to execute, one at a time.
 pub trait Source {
@@ -14,7 +14,7 @@ pub trait Source {
 
     /// The next item; `None` if nothing can start now, because there is nothing left or because the source waits for running
     /// runs. Called as late as possible, and again whenever a run has ended.
-    fn next(&mut self) -> Option<Next>;
+    fn next(&mut self) -> Option<SourceItem>;
 
     /// Why a pruner ends the run after this epoch; `None` if the run continues. Called in the order of its epochs, for
     /// jobs that await verdicts; the worker waits for the reply.
@@ -29,7 +29,7 @@ pub trait Source {
 
 /// The next item that a [`Source`] supplies.
 #[derive(Debug)]
-pub enum Next {
+pub enum SourceItem {
     /// A run to execute.
     Run(Job),
     /// A trial that is already finished.
@@ -41,15 +41,15 @@ pub enum Next {
 /// A fixed list of runs. Their expected times are corrected by the measured times of ended runs. Repeats of a cell that
 /// are no longer needed (`measure.until`) are left out.
 #[derive(Debug)]
-pub struct Listed {
+pub struct RunList {
     jobs: std::vec::IntoIter<Job>,
-    until: UntilPrecise,
+    until: PrecisionTracker,
     measured: MeasuredTimes,
 }
 
-impl Listed {
+impl RunList {
     /// The runs of `jobs`, in their order. `until` starts with the times of runs that are already in the results.
-    pub fn new(jobs: Vec<Job>, until: UntilPrecise) -> Self {
+    pub fn new(jobs: Vec<Job>, until: PrecisionTracker) -> Self {
         Self {
             jobs: jobs.into_iter(),
             until,
@@ -58,20 +58,20 @@ impl Listed {
     }
 }
 
-impl Source for Listed {
+impl Source for RunList {
     fn remaining(&self) -> usize {
         self.jobs.len()
     }
 
-    fn next(&mut self) -> Option<Next> {
+    fn next(&mut self) -> Option<SourceItem> {
         let mut job = self.jobs.next()?;
         if !self.until.needs(job.id) {
-            return Some(Next::NotNeeded(job));
+            return Some(SourceItem::NotNeeded(job));
         }
         let before_s = job.estimated_s.map(|seconds| (job.id, seconds));
         self.measured.before_s.extend(before_s);
         job.estimated_s = self.measured.expected_s(&job);
-        Some(Next::Run(job))
+        Some(SourceItem::Run(job))
     }
 
     fn ended(&mut self, job: &mut Job, outcome: &RunOutcome) {
@@ -81,7 +81,7 @@ impl Source for Listed {
     }
 }
 
-/// Measured seconds of the ended runs of a [`Listed`] source.
+/// Measured seconds of the ended runs of a [`RunList`] source.
 #[derive(Debug, Default)]
 struct MeasuredTimes {
     /// Seconds of ended runs, by cell and by whether the block is the first, which alone has the costly evaluation.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     /// The run ends after `wall_s`, of which `assessment_s` are the costly evaluation's.
-    fn end(list: &mut Listed, mut job: Job, wall_s: f64, assessment_s: Option<f64>) {
+    fn end(list: &mut RunList, mut job: Job, wall_s: f64, assessment_s: Option<f64>) {
         let times = RunTimes {
             assessment_s,
             ..RunTimes::default()
@@ -157,8 +157,8 @@ mod tests {
         list.ended(&mut job, &outcome);
     }
 
-    fn next(list: &mut Listed) -> Job {
-        let Some(Next::Run(job)) = list.next() else {
+    fn next(list: &mut RunList) -> Job {
+        let Some(SourceItem::Run(job)) = list.next() else {
             panic!("a run is left");
         };
         job
@@ -175,7 +175,7 @@ mod tests {
             job(0, 1, far),
             job(1, 1, near),
         ];
-        let mut list = Listed::new(jobs, UntilPrecise::default());
+        let mut list = RunList::new(jobs, PrecisionTracker::default());
         let first = next(&mut list);
         assert_eq!(first.estimated_s, far, "nothing is measured yet");
         end(&mut list, first, 10.0, Some(4.0));
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_run_that_failed_says_nothing_of_the_others() {
         let jobs = vec![job(0, 0, Some(8.0)), job(0, 1, Some(8.0))];
-        let mut list = Listed::new(jobs, UntilPrecise::default());
+        let mut list = RunList::new(jobs, PrecisionTracker::default());
         let mut first = next(&mut list);
         let failed = RunOutcome::empty(Status::Failed, "no".into());
         list.ended(&mut first, &failed);

@@ -10,7 +10,7 @@ use super::*;
 use crate::event::{RunEvent, RunFacts, RunId, RunTimes, Status, StopReason};
 use crate::plan::{CellSpec, LimitsSpec};
 use crate::results::store::RunConditions;
-use crate::results::testing::assert_begins;
+use crate::results::testing::assert_starts_with;
 use crate::results::testing::plan;
 
 pub(super) const HELLO: &str = r#"{"event":"hello","protocol":2,"code_hash":"c"}"#;
@@ -53,11 +53,11 @@ pub(super) fn job_of(cell: usize, limits: LimitsSpec) -> Job {
 pub(super) const FOR_A_DAY: &str = "exec sleep 86400";
 
 fn worker(script: &str) -> WorkerProgram {
-    WorkerProgram::other("/bin/sh".into(), vec!["-c".into(), script.into()], None)
+    WorkerProgram::new("/bin/sh".into(), vec!["-c".into(), script.into()], None)
 }
 
 /// A share of one thread, on all cores.
-pub(super) const ONE: Share = Share {
+pub(super) const ONE: CpuShare = CpuShare {
     threads: 1,
     cores: None,
 };
@@ -157,11 +157,11 @@ fn a_worker_that_is_killed_says_by_which_signal() {
 
 #[test]
 fn a_worker_that_does_not_start_is_a_result() {
-    let program = WorkerProgram::other(Path::new("/no/such/program").into(), Vec::new(), None);
+    let program = WorkerProgram::new(Path::new("/no/such/program").into(), Vec::new(), None);
     let stop = AtomicBool::new(false);
     let outcome = program.launch(&job(LimitsSpec::default()), ONE, &stop, &mut |_| None);
     assert_eq!(outcome.status, Status::Failed);
-    assert_begins(&outcome.reason, "cannot start a worker");
+    assert_starts_with(&outcome.reason, "cannot start a worker");
 }
 
 #[test]
@@ -286,15 +286,15 @@ fn seen(
     (summary.unwrap(), words)
 }
 
-fn listed(n: usize) -> Listed {
+fn listed(n: usize) -> RunList {
     let jobs = (0..n).map(|cell| job_of(cell, LimitsSpec::default()));
-    Listed::new(jobs.collect(), UntilPrecise::default())
+    RunList::new(jobs.collect(), PrecisionTracker::default())
 }
 
 #[test]
 fn an_interruption_kills_running_workers_and_starts_no_further_run() {
     let second = job_of(1, LimitsSpec::default()).id;
-    let launcher = Scripted::new().endless(second);
+    let launcher = ScriptedLauncher::new().endless(second);
     let (summary, words) = seen(&mut listed(4), &launcher, (&conditions(1), None));
     let expected = [
         "start 4/1",
@@ -313,7 +313,8 @@ fn an_interruption_kills_running_workers_and_starts_no_further_run() {
 #[test]
 fn no_run_starts_after_the_maximum_number_of_failures() {
     let failure = RunOutcome::empty(Status::Killed, "killed: signal 9".into());
-    let launcher = Scripted::new().with_outcome(job(LimitsSpec::default()).id, Vec::new(), failure);
+    let launcher =
+        ScriptedLauncher::new().with_outcome(job(LimitsSpec::default()).id, Vec::new(), failure);
     let (summary, words) = seen(&mut listed(3), &launcher, (&conditions(1), Some(1)));
     assert_eq!(
         words[2..],
@@ -329,7 +330,7 @@ fn no_run_starts_after_the_maximum_number_of_failures() {
 #[test]
 fn several_slots_do_every_run_once() {
     // Runs take some time, so that those of several slots overlap.
-    let launcher = Scripted::new().playing(|_| {
+    let launcher = ScriptedLauncher::new().with_default_outcome(|_| {
         std::thread::sleep(Duration::from_millis(5));
         (Vec::new(), RunOutcome::empty(Status::Done, String::new()))
     });
@@ -360,7 +361,7 @@ fn a_sink_that_fails_ends_the_workers_at_once() {
 #[test]
 #[should_panic(expected = "no thread for a pipe")]
 fn a_panic_of_a_slot_ends_the_schedule_where_it_would_wait_forever() {
-    let launcher = Scripted::new().playing(|_| panic!("no thread for a pipe"));
+    let launcher = ScriptedLauncher::new().with_default_outcome(|_| panic!("no thread for a pipe"));
     let _ = seen(&mut listed(2), &launcher, (&conditions(1), None));
 }
 

@@ -9,19 +9,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::base::descendants;
-use crate::base::os::{self, Ended};
+use crate::base::os::{self, ExitInfo};
 use crate::base::text::count;
 use crate::device::DeviceKind;
 use crate::event::{
     EpochRow, Event, Job, Profile, ProgramFiles, Pruned, Reply, RunOutcome, RunTimes, Sample,
     Status,
 };
-use crate::results::{cell_slug, fold_own_times};
+use crate::results::{cell_slug, move_times_to_fixed_columns};
 
 use super::line::parse_event;
 use super::outcome::{EndedByParent, Evidence, judge};
 use super::pipes::{Replies, Stderr, feed, read_lines};
-use super::{Launch, Share};
+use super::{CpuShare, Launch};
 
 /// Interval between checks of a worker that sends no output.
 const POLL: Duration = Duration::from_millis(50);
@@ -62,13 +62,13 @@ impl WorkerProgram {
     ///
     /// # Errors
     /// The operating system cannot determine the program's path.
-    pub fn this(machine_bytes: Option<u64>) -> io::Result<Self> {
+    pub fn running_executable(machine_bytes: Option<u64>) -> io::Result<Self> {
         let program = std::env::current_exe()?;
-        Ok(Self::other(program, vec!["worker".into()], machine_bytes))
+        Ok(Self::new(program, vec!["worker".into()], machine_bytes))
     }
 
     /// Another program that speaks the protocol (another build of this one, or a test's).
-    pub fn other(program: PathBuf, arguments: Vec<String>, machine_bytes: Option<u64>) -> Self {
+    pub fn new(program: PathBuf, arguments: Vec<String>, machine_bytes: Option<u64>) -> Self {
         Self {
             program,
             arguments,
@@ -98,7 +98,7 @@ impl WorkerProgram {
     }
 
     /// Where the program of a run of `kind = "command"` has its files; `None` for built-in models.
-    fn files(&self, job: &Job, share: Share) -> Option<ProgramFiles> {
+    fn files(&self, job: &Job, share: CpuShare) -> Option<ProgramFiles> {
         let results = self.results.as_deref()?;
         job.spec.program.as_ref()?;
         let name = format!(
@@ -125,7 +125,7 @@ impl Launch for WorkerProgram {
     fn launch(
         &self,
         job: &Job,
-        share: Share,
+        share: CpuShare,
         stop: &AtomicBool,
         emit: &mut dyn FnMut(Event) -> Option<Pruned>,
     ) -> RunOutcome {
@@ -147,7 +147,7 @@ impl Launch for WorkerProgram {
             lines: read_lines(&mut child),
             child,
             replies,
-            awaits_verdicts: job.awaits_verdicts(),
+            awaits_verdicts: job.awaits_replies(),
             began,
             deadline: duration(job.spec.limits.time),
             silence: duration(job.spec.limits.silence),
@@ -201,7 +201,7 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     /// Reads until the process has exited; kills it on time limit, Ctrl-C or a protocol violation.
-    fn read_until_exit(&mut self, emit: &mut dyn FnMut(Event) -> Option<Pruned>) -> Ended {
+    fn read_until_exit(&mut self, emit: &mut dyn FnMut(Event) -> Option<Pruned>) -> ExitInfo {
         let mut pause = FIRST_PAUSE;
         loop {
             match self.lines.recv_timeout(POLL) {
@@ -223,7 +223,7 @@ impl Watch<'_> {
                     return ended;
                 }
                 Ok(None) => self.end_if_due(),
-                Err(_) => return Ended::default(),
+                Err(_) => return ExitInfo::default(),
             }
         }
     }
@@ -344,7 +344,7 @@ impl WorkerOutput {
 
 fn outcome(
     heard: WorkerOutput,
-    ended: Ended,
+    ended: ExitInfo,
     stderr: String,
     (limit_bytes, machine_bytes): (Option<u64>, Option<u64>),
     began: Instant,
@@ -358,7 +358,7 @@ fn outcome(
     };
     if let Some((_, times)) = &mut evidence.finished {
         times.log_bytes = Some(heard.bytes);
-        fold_own_times(times);
+        move_times_to_fixed_columns(times);
     }
     let (status, reason) = judge(&evidence);
     let pruned = evidence.pruned.filter(|_| status == Status::Pruned);
@@ -374,7 +374,7 @@ fn outcome(
     if let Some(facts) = facts.as_ref().filter(|_| is_of_command)
         && epochs.len() > facts.epochs
     {
-        epochs = EpochRow::of_epochs(&epochs, facts.epochs);
+        epochs = EpochRow::one_per_epoch(&epochs, facts.epochs);
     }
     RunOutcome {
         pruned,

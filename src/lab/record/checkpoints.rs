@@ -6,7 +6,7 @@ use crate::event::Status;
 use crate::results::CheckpointRow;
 
 use super::Recorder;
-use super::trials::ShownCell;
+use super::trials::CellWithRows;
 use super::view::best;
 
 impl Recorder<'_> {
@@ -18,7 +18,7 @@ impl Recorder<'_> {
         rows.collect()
     }
 
-    fn checkpoints_of(&self, shown: ShownCell<'_>, results: &Path) -> Vec<CheckpointRow> {
+    fn checkpoints_of(&self, shown: CellWithRows<'_>, results: &Path) -> Vec<CheckpointRow> {
         let spec = &shown.cell.spec;
         // A pruned trial writes no checkpoint; an existing file comes from a repeated run that was not pruned.
         let trial = shown.trial;

@@ -9,19 +9,19 @@ use crate::event::Status;
 use crate::results::store::{RunKeys, StoredRun};
 use crate::results::{
     BlockRow, OpRecord, ResultSet, ResultsError, RunScalars, create_folder, event_file, op_records,
-    read_ops, remove_other_events, remove_others, trace_file, trace_json, write_events,
+    read_ops, remove_files_not_in, remove_other_events, trace_file, trace_json, write_events,
     write_if_changed, write_ops,
 };
 
 use super::Recorder;
-use super::trials::ShownCell;
+use super::trials::CellWithRows;
 
 impl Recorder<'_> {
     /// Updates the outdated files in `folder`, and removes files of runs that no longer exist.
     ///
     /// # Errors
     /// [`ResultsError::System`].
-    pub(super) fn write_closer(
+    pub(super) fn write_run_details(
         &self,
         folder: &Path,
         results: &ResultSet,
@@ -76,14 +76,14 @@ impl Recorder<'_> {
             }
             known.insert(path);
         }
-        remove_others(folder, "json", &known);
+        remove_files_not_in(folder, "json", &known);
         Ok(())
     }
 
     /// If `measure.tensorboard` is on in any shown cell: writes the missing or outdated event files of all runs with
     /// facts, and removes those of runs that no longer exist. If not, existing files are left in place.
     fn write_tensorboard(&self, folder: &Path, results: &ResultSet) -> Result<(), ResultsError> {
-        let is_on = |shown: ShownCell<'_>| shown.cell.spec.measure.tensorboard;
+        let is_on = |shown: CellWithRows<'_>| shown.cell.spec.measure.tensorboard;
         if !self.shown().any(is_on) {
             return Ok(());
         }

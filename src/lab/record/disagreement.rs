@@ -2,7 +2,7 @@
 
 use crate::event::RunFacts;
 use crate::plan::PlannedCell;
-use crate::results::store::{Place, Store, StoredRun};
+use crate::results::store::{RecordLocation, Store, StoredRun};
 
 /// Two runs of one cell, seed, code and numeric class (kind of CPU or GPU) with different values of a fact.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -39,7 +39,7 @@ pub(super) fn check_agreement(
     };
     finished.try_for_each(|run| {
         let places = || [first, run].map(|run| store.place(&run.keys));
-        agree(first, run, places).map_err(current)
+        check_equal_facts(first, run, places).map_err(current)
     })
 }
 
@@ -48,10 +48,10 @@ pub(super) fn check_agreement(
 ///
 /// # Errors
 /// [`Disagreement`] in the first differing fact.
-pub fn agree(
+pub fn check_equal_facts(
     first: &StoredRun,
     other: &StoredRun,
-    places: impl FnOnce() -> [Place; 2],
+    places: impl FnOnce() -> [RecordLocation; 2],
 ) -> Result<(), Disagreement> {
     let (Some(facts), Some(others)) = (&first.facts, &other.facts) else {
         return Ok(());
@@ -76,11 +76,11 @@ pub fn agree(
 
 /// A possible cause outside Fieldtrial: an edited record, or another machine. (Records with a wrong checksum are not
 /// read at all.)
-fn other_cause(runs: [&StoredRun; 2], places: &[Place; 2]) -> Option<String> {
+fn other_cause(runs: [&StoredRun; 2], places: &[RecordLocation; 2]) -> Option<String> {
     let [first, other] = runs.map(|run| &run.keys.conditions.env_id);
     let unchecked = places.iter().find(|place| !place.is_checked);
     let why = match unchecked {
-        Some(Place { name, .. }) => {
+        Some(RecordLocation { name, .. }) => {
             format!("`{name}` has no checksum, and may have been changed since its run")
         }
         None if first != other => {

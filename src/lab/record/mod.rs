@@ -18,8 +18,8 @@ mod tests;
 mod trials;
 mod view;
 
-pub use disagreement::{Disagreement, agree};
+pub use disagreement::{Disagreement, check_equal_facts};
 pub use recorder::{RecordError, Recorder};
-pub use reproduce::not_reproduced;
+pub use reproduce::first_cell_not_in_store;
 pub use stale::Staleness;
 pub use trials::TrialRow;

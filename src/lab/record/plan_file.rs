@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::results::{CellInfo, SampleInfo};
 
-use super::trials::ShownCell;
+use super::trials::CellWithRows;
 
 /// A cell of `plan.json` with its whole specification, and the code hash and numeric class of its measurement.
 pub(super) fn cell_info(
-    ShownCell { cell, trial }: ShownCell<'_>,
+    CellWithRows { cell, trial }: CellWithRows<'_>,
     manifest_folder: &Path,
     measured: Option<(Arc<str>, Arc<str>)>,
     samples: Vec<SampleInfo>,

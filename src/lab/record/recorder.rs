@@ -149,10 +149,10 @@ impl<'a> Recorder<'a> {
         }
         let results = self.write()?;
         // Written only at the end, since a long run has a million steps.
-        if results::steps_are_behind(self.folder) {
+        if results::is_steps_csv_outdated(self.folder) {
             results::write_steps(self.folder, self.steps(&results))?;
         }
-        self.write_closer(self.folder, &results)?;
+        self.write_run_details(self.folder, &results)?;
         results::write_checkpoint_index(self.folder, &self.checkpoints(self.folder))?;
         Ok(results)
     }
@@ -267,7 +267,7 @@ impl<'a> Recorder<'a> {
         }
         let mut stored = self.store.runs_of(&keys.cell_hash).iter();
         let was_profiled = stored.any(|run| run.keys == *keys && run.is_profiled);
-        Ok(was_profiled || spec.measure.profiles(keys.seed, keys.block))
+        Ok(was_profiled || spec.measure.is_profiled_run(keys.seed, keys.block))
     }
 
     /// Stores the run's images. They count as facts: a run without facts has no images either.

@@ -1,4 +1,5 @@
-//! [`not_reproduced`]: the first cell whose rows cannot be restored from the store if the results files are damaged.
+//! [`first_cell_not_in_store`]: the first cell whose rows cannot be restored from the store if the results files are
+//! damaged.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ struct Measure {
 /// The key of the first cell of `plan` whose measured rows the store does not have for the current code; `None` if the
 /// files can be written without their previous content. For trials of a search, which are no cells of the current plan,
 /// the code that measured them is used.
-pub fn not_reproduced<'p>(
+pub fn first_cell_not_in_store<'p>(
     plan: &'p PlanFile,
     cells: &[PlannedCell],
     store: &Store,

@@ -7,15 +7,15 @@ use crate::results::store::StoredRun;
 use crate::results::{ConfusionRecord, EpochRecord, RunRow, WorkRecord};
 
 /// The run whose facts the row shows: the first one that is done, else the first with facts, else the first.
-pub(super) fn leading<'a>(blocks: &[&'a StoredRun]) -> Option<&'a StoredRun> {
-    let is_done = |run: &&&StoredRun| run.end_of_facts().0 == Status::Done;
+pub(super) fn run_with_facts<'a>(blocks: &[&'a StoredRun]) -> Option<&'a StoredRun> {
+    let is_done = |run: &&&StoredRun| run.facts_status().0 == Status::Done;
     let done = blocks.iter().find(is_done);
     let measured = || blocks.iter().find(|run| run.facts.is_some());
     done.or_else(measured).or(blocks.first()).copied()
 }
 
 pub(super) fn run_row(cell: &PlannedCell, run: &StoredRun) -> RunRow {
-    let (status, reason) = run.end_of_facts();
+    let (status, reason) = run.facts_status();
     RunRow {
         facts: run.facts.as_deref().cloned(),
         ..empty_row(cell, run.keys.seed, status, reason)
@@ -70,7 +70,7 @@ pub(super) fn confusion_rows(cell: &PlannedCell, run: &StoredRun) -> Vec<Confusi
 
 /// Names, separated by spaces, of the metrics in which the runs of a command's cell differ by more than the metric's
 /// tolerance; `None` if no command runs the cell.
-pub(super) fn differing(cell: &CellSpec, blocks: &[&StoredRun]) -> Option<String> {
+pub(super) fn nondeterministic_metrics(cell: &CellSpec, blocks: &[&StoredRun]) -> Option<String> {
     let command = cell.model.command()?;
     let all = blocks.iter().filter_map(|run| run.facts.as_ref());
     let differs = |name: &&String| {

@@ -50,7 +50,7 @@ impl TrialRow {
     }
 
     /// Number of epochs after which the search ended the trial early; `None` if it did not.
-    pub(super) fn until(&self) -> Option<usize> {
+    pub(super) fn pruned_after_epochs(&self) -> Option<usize> {
         let pruned = self.info.pruned.as_ref();
         let pruned = pruned.filter(|_| self.status == Status::Pruned);
         pruned.map(|pruned| pruned.step + 1)
@@ -65,17 +65,17 @@ fn share<T: PartialEq + ?Sized>(own: &mut Arc<T>, other: &Arc<T>) {
 
 /// A cell that has rows in the results files; for a trial of a search with its [`TrialRow`].
 #[derive(Clone, Copy)]
-pub(super) struct ShownCell<'a> {
+pub(super) struct CellWithRows<'a> {
     pub(super) cell: &'a PlannedCell,
     pub(super) trial: Option<&'a TrialRow>,
 }
 
-impl<'a> ShownCell<'a> {
+impl<'a> CellWithRows<'a> {
     /// All cells in row order: those of the plan, then the trials.
     pub(super) fn all(
         cells: &'a [PlannedCell],
         trials: &'a Trials,
-    ) -> impl Iterator<Item = ShownCell<'a>> {
+    ) -> impl Iterator<Item = CellWithRows<'a>> {
         let planned = cells.iter().map(|cell| Self { cell, trial: None });
         let trials = trials.values().map(|row| Self {
             cell: &row.cell,

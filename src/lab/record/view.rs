@@ -14,8 +14,11 @@ use crate::results::{
 
 use super::disagreement::{Disagreement, check_agreement};
 use super::plan_file::{cell_info, spec_difference};
-use super::row::{confusion_rows, differing, empty_row, epoch_rows, leading, run_row, work_rows};
-use super::trials::ShownCell;
+use super::row::{
+    confusion_rows, empty_row, epoch_rows, nondeterministic_metrics, run_row, run_with_facts,
+    work_rows,
+};
+use super::trials::CellWithRows;
 use super::{Recorder, TrialRow};
 
 #[derive(Default)]
@@ -83,25 +86,25 @@ impl Recorder<'_> {
     }
 
     /// All cells that have rows, in row order.
-    pub(super) fn shown(&self) -> impl Iterator<Item = ShownCell<'_>> {
-        ShownCell::all(self.cells, &self.trials)
+    pub(super) fn shown(&self) -> impl Iterator<Item = CellWithRows<'_>> {
+        CellWithRows::all(self.cells, &self.trials)
     }
 
     /// Keys of a row's run in the store; for a pruned trial, those of the run that ended early.
-    pub(super) fn keys(&self, shown: ShownCell<'_>, seed: u64, block: usize) -> RunKeys {
+    pub(super) fn keys(&self, shown: CellWithRows<'_>, seed: u64, block: usize) -> RunKeys {
         RunKeys {
-            until: shown.trial.and_then(TrialRow::until),
+            until: shown.trial.and_then(TrialRow::pruned_after_epochs),
             ..self.conditions.keys(shown.cell, seed, block)
         }
     }
 
     fn rows(
         &self,
-        shown: ShownCell<'_>,
+        shown: CellWithRows<'_>,
         previous: Option<&Previous<'_>>,
     ) -> Result<CellRows, Disagreement> {
         let now = self.rows_from_store(shown)?;
-        let ShownCell { cell, trial } = shown;
+        let CellWithRows { cell, trial } = shown;
         if let Some(trial) = trial {
             // Status and reason come from the current search, not from the stored run.
             return Ok(as_search_says(cell, trial, now));
@@ -136,7 +139,7 @@ impl Recorder<'_> {
         is_wanted: impl Fn(&StoredRun) -> bool,
     ) -> impl Iterator<Item = (&'r BlockRow, &'r StoredRun)> {
         let shown = self.shown().map(|shown| (&*shown.cell.spec.key, shown));
-        let cells: BTreeMap<&str, ShownCell<'_>> = shown.collect();
+        let cells: BTreeMap<&str, CellWithRows<'_>> = shown.collect();
         results.blocks.iter().filter_map(move |row| {
             let shown = cells.get(row.key.as_str())?;
             let keys = self.keys(*shown, row.seed, row.block);
@@ -145,21 +148,24 @@ impl Recorder<'_> {
     }
 
     /// Rows in the store for the current code and numeric class.
-    fn rows_from_store(&self, shown: ShownCell<'_>) -> Result<CellRows, Disagreement> {
+    fn rows_from_store(&self, shown: CellWithRows<'_>) -> Result<CellRows, Disagreement> {
         let mut rows = CellRows::default();
         let cell = shown.cell;
         for &seed in &cell.spec.measure.seeds {
             let stored = |block| best(&self.store, &self.keys(shown, seed, block), |_| true);
-            let blocks = (0..cell.spec.measure.most_repeats()).filter_map(stored);
+            let blocks = (0..cell.spec.measure.max_repeats()).filter_map(stored);
             let blocks: Vec<&StoredRun> = blocks.collect();
             if cell.spec.program.is_none() && cell.spec.train.device == DeviceKind::Cpu {
                 check_agreement(cell, &blocks, &self.store)?;
             }
-            let Some(run) = leading(&blocks) else {
+            let Some(run) = run_with_facts(&blocks) else {
                 continue;
             };
             let mut row = run_row(cell, run);
-            if let (Some(facts), Some(names)) = (&mut row.facts, differing(&cell.spec, &blocks)) {
+            if let (Some(facts), Some(names)) = (
+                &mut row.facts,
+                nondeterministic_metrics(&cell.spec, &blocks),
+            ) {
                 facts.nondeterministic = names;
             }
             rows.runs.push(row);
@@ -250,7 +256,7 @@ pub(super) fn best<'a>(
     is_wanted: impl Fn(&StoredRun) -> bool,
 ) -> Option<&'a StoredRun> {
     let runs = store.runs_of(&keys.cell_hash).iter();
-    let runs = runs.filter(|run| run.keys.share_facts(keys) && is_wanted(run));
+    let runs = runs.filter(|run| run.keys.has_same_facts_as(keys) && is_wanted(run));
     runs.min_by_key(|run| {
         let conditions = &run.keys.conditions;
         let differences = conditions.differences(&keys.conditions).len();
@@ -295,7 +301,7 @@ impl<'a> Previous<'a> {
             has(row.seed) && was_run(row.status)
         });
         let (code, class) = (info.code_hash.as_deref(), info.numeric_class.as_deref());
-        let is_planned = |row: &BlockRow| has(row.seed) && row.block < measure.most_repeats();
+        let is_planned = |row: &BlockRow| has(row.seed) && row.block < measure.max_repeats();
         (!runs.is_empty()).then(|| CellRows {
             runs,
             epochs: kept(self.epochs.get(key), |row| has(row.seed)),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::base::temporary::remove_left;
+use crate::base::temporary::remove_abandoned;
 
 use super::ResultsError;
 use super::files::{remove, write_if_changed};
@@ -37,7 +37,7 @@ pub struct CheckpointRow {
 /// [`ResultsError::System`].
 pub fn write_checkpoint_index(folder: &Path, rows: &[CheckpointRow]) -> Result<(), ResultsError> {
     let folder = folder.join(FOLDER);
-    remove_left(&folder);
+    remove_abandoned(&folder);
     let path = folder.join("index.csv");
     if rows.is_empty() {
         return remove(&path);

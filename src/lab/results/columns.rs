@@ -41,7 +41,7 @@ macro_rules! columns {
 }
 
 /// Columns of `runs.csv` after status and reason.
-pub(crate) const FACTS: &[Column<RunFacts>] = columns![RunFacts, show_fact;
+pub(crate) const FACT_COLUMNS: &[Column<RunFacts>] = columns![RunFacts, show_fact;
     "parameters" "1" None "Number of parameters (trainable values)" => parameters;
     "flops_forward_per_sample" "FLOP" None "FLOPs of the forward pass per sample, summed over the operations that ran" => flops_forward_per_sample;
     "flops_backward_per_sample" "FLOP" None "FLOPs of the backward pass per sample, summed over the operations that ran" => flops_backward_per_sample;
@@ -60,7 +60,7 @@ pub(crate) const FACTS: &[Column<RunFacts>] = columns![RunFacts, show_fact;
 ];
 
 /// Columns of `epochs.csv` after key, seed and axes.
-pub(crate) const EPOCHS: &[Column<EpochRow>] = columns![EpochRow, show_fact;
+pub(crate) const EPOCH_COLUMNS: &[Column<EpochRow>] = columns![EpochRow, show_fact;
     "epoch" "1" None "Number of the epoch, from 0" => epoch;
     "train_loss" "1" Lower "Mean training loss of the epoch's samples" => train_loss;
     "lr" "1" None "Learning rate of the epoch, of its first step if it changes in it" => lr;
@@ -78,7 +78,7 @@ pub(crate) const PARENT_COLUMNS: &[Column<BlockRow>] = columns![BlockRow, show_m
 ];
 
 /// Columns of `blocks.csv` after [`PARENT_COLUMNS`]: values that the worker measured.
-pub(crate) const TIMES: &[Column<RunTimes>] = columns![RunTimes, show_measured;
+pub(crate) const TIME_COLUMNS: &[Column<RunTimes>] = columns![RunTimes, show_measured;
     "warmup_steps" "1" None "Number of first steps that are left out of all times" => warmup_steps;
     "measured_steps" "1" None "Number of steps that the times are taken from" => measured_steps;
     "step_ms" "ms" Lower "Median time of a step" => step_ms;
@@ -136,20 +136,20 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![RunTimes, show_measured;
     "ranks" "1" None "Number of processes that trained a PyTorch program together: times are those of rank 0, samples its own × this number" => ranks;
 ];
 
-/// Columns of `blocks.csv` after [`TIMES`]: expected and actual duration.
+/// Columns of `blocks.csv` after [`TIME_COLUMNS`]: expected and actual duration.
 pub(crate) const DURATION_COLUMNS: &[Column<BlockRow>] = columns![BlockRow, show_measured;
     "wall_s" "s" Lower "Time from the start of the process to its end, by the program that started it" => wall_s;
     "estimated_s" "s" None "Time of the run estimated before it began" => estimated_s;
 ];
 
 /// Columns of `blocks.csv` after [`DURATION_COLUMNS`]: session and start time.
-pub(crate) const SESSIONS: &[Column<BlockRow>] = columns![BlockRow, show;
+pub(crate) const SESSION_COLUMNS: &[Column<BlockRow>] = columns![BlockRow, show;
     "session" "" None "Call of the program in which it ran, named by its start in UTC" => session;
     "start_s" "s" None "Time from the start of that call to the start of the run" => start_s;
 ];
 
 /// Columns of `ops.csv` after key, seed and axes.
-pub(crate) const OPS: &[Column<OpRecord>] = columns![OpRecord, show;
+pub(crate) const OP_COLUMNS: &[Column<OpRecord>] = columns![OpRecord, show;
     "block" "1" None "Number of the repetition (block), from 0" => block;
     "code_hash" "" None "Hash of the code that was measured" => code_hash;
     "profiled_steps" "1" None "Number of steps that the times are taken from" => profiled_steps;
@@ -168,7 +168,7 @@ pub(crate) const OPS: &[Column<OpRecord>] = columns![OpRecord, show;
 ];
 
 /// Columns of `work.csv` after key and axes.
-pub(crate) const WORK: &[Column<WorkRecord>] = columns![WorkRecord, show;
+pub(crate) const WORK_COLUMNS: &[Column<WorkRecord>] = columns![WorkRecord, show;
     "layer" "" None "Path of the layer that called the operation; empty for none" => row.layer;
     "op" "" None "Operation; a phase for what none of its operations asked for; `samples` for the samples of an epoch" => row.op;
     "calls" "1" None "Number of calls per step; of `samples`, their number in the first epoch" => row.calls;
@@ -182,7 +182,7 @@ pub(crate) const WORK: &[Column<WorkRecord>] = columns![WorkRecord, show;
 ];
 
 /// Columns of `confusion.csv` after key, seed and axes.
-pub(crate) const CONFUSIONS: &[Column<ConfusionRecord>] = columns![ConfusionRecord, show;
+pub(crate) const CONFUSION_COLUMNS: &[Column<ConfusionRecord>] = columns![ConfusionRecord, show;
     "class" "" None "Class of the samples" => row.class;
     "predicted" "" None "Class that is predicted" => row.predicted;
     "test_samples" "1" None "Number of samples of the test split; beyond 100 entries of a run the most frequent errors" => row.samples;
@@ -193,7 +193,7 @@ pub(crate) const CONFUSIONS: &[Column<ConfusionRecord>] = columns![ConfusionReco
 const ADDED_FROM: [&str; 4] = ["first_steps_loss", "assessment_s", "wall_s", "session"];
 
 /// Columns of `blocks.csv` whose medians and intervals are in `timings.csv`, in its order.
-pub const TIMED: [&str; 21] = [
+pub const TIMINGS_COLUMNS: [&str; 21] = [
     "step_ms",
     "step_mean_ms",
     "samples_per_s",
@@ -217,9 +217,9 @@ pub const TIMED: [&str; 21] = [
     "improvement_per_s",
 ];
 
-/// Number of leading columns of [`TIMED`] that are computed from measured steps; they are empty if no step was
-/// measured.
-pub(crate) const OF_STEPS: usize = 10;
+/// Number of leading columns of [`TIMINGS_COLUMNS`] that are computed from measured steps; they are empty if no step
+/// was measured.
+pub(crate) const STEP_TIME_COLUMN_COUNT: usize = 10;
 
 /// Whether files of earlier versions may lack this fixed column.
 pub fn is_added_column(name: &str) -> bool {
@@ -236,15 +236,15 @@ pub fn is_added_column(name: &str) -> bool {
 /// The fixed columns of all CSV files, table by table.
 static FIXED: LazyLock<[Vec<ColumnInfo>; 9]> = LazyLock::new(|| {
     [
-        infos(FACTS),
-        infos(EPOCHS),
+        infos(FACT_COLUMNS),
+        infos(EPOCH_COLUMNS),
         infos(PARENT_COLUMNS),
-        infos(TIMES),
+        infos(TIME_COLUMNS),
         infos(DURATION_COLUMNS),
-        infos(SESSIONS),
-        infos(OPS),
-        infos(WORK),
-        infos(CONFUSIONS),
+        infos(SESSION_COLUMNS),
+        infos(OP_COLUMNS),
+        infos(WORK_COLUMNS),
+        infos(CONFUSION_COLUMNS),
     ]
 });
 
@@ -267,7 +267,7 @@ pub fn fixed_unit(name: &str) -> &'static str {
 }
 
 /// Text appended to the meaning of a metric that is computed after every epoch.
-pub(crate) const AFTER_THE_LAST: &str = ", after the last epoch";
+pub(crate) const LAST_EPOCH_SUFFIX: &str = ", after the last epoch";
 
 /// Describes a metric by its name, for `plan.json`: for accuracies and R² higher is better, for errors, losses and
 /// epochs lower is better.
@@ -277,7 +277,7 @@ pub(crate) const AFTER_THE_LAST: &str = ", after the last epoch";
 pub fn metric_column(name: &str) -> ColumnInfo {
     let (plain, over_epochs) = match name.strip_prefix("best_") {
         Some(plain) => (plain, ", the best over epochs"),
-        None if is_of_every_epoch(name) => (name, AFTER_THE_LAST),
+        None if is_of_every_epoch(name) => (name, LAST_EPOCH_SUFFIX),
         None => (name, ""),
     };
     let (direction, what) = described(plain);
@@ -304,7 +304,7 @@ fn is_of_every_epoch(name: &str) -> bool {
 
 /// Suffixes of metric names with the metrics' meaning, grouped by direction; longer suffixes come first. None has a
 /// unit.
-pub(crate) const METRICS: [(Direction, &[(&str, &str)]); 3] = [
+pub(crate) const METRIC_SUFFIXES: [(Direction, &[(&str, &str)]); 3] = [
     (
         Direction::Higher,
         &[
@@ -385,7 +385,7 @@ fn described(name: &str) -> (Direction, &'static str) {
         let rest = name.strip_suffix(metric);
         rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('_'))
     };
-    let found = METRICS.iter().find_map(|(direction, metrics)| {
+    let found = METRIC_SUFFIXES.iter().find_map(|(direction, metrics)| {
         let (_, what) = metrics.iter().find(|(metric, _)| ends(metric))?;
         Some((*direction, *what))
     });

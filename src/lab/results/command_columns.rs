@@ -5,7 +5,7 @@ use crate::event::{RunFacts, RunTimes};
 use crate::models::Better;
 use crate::plan::CellSpec;
 
-use super::columns::{Column, TIMED, TIMES, metric_column};
+use super::columns::{Column, TIME_COLUMNS, TIMINGS_COLUMNS, metric_column};
 use super::{ColumnInfo, Direction, PlanFile};
 
 /// Describes a metric that the command of a cell declares, or its best value over epochs.
@@ -53,9 +53,9 @@ pub(crate) fn show_time(column: &Column<RunTimes>, times: &RunTimes) -> String {
 }
 
 /// Moves times that a command reported under the name of a fixed column into that column.
-pub fn fold_own_times(times: &mut RunTimes) {
+pub fn move_times_to_fixed_columns(times: &mut RunTimes) {
     for (name, value) in std::mem::take(&mut times.own) {
-        let column = TIMES.iter().find(|column| column.name == name);
+        let column = TIME_COLUMNS.iter().find(|column| column.name == name);
         let is_fixed =
             column.is_some_and(|column| (column.read)(times, &value.to_string()).is_ok());
         if !is_fixed {
@@ -66,20 +66,24 @@ pub fn fold_own_times(times: &mut RunTimes) {
 
 /// Columns of `blocks.csv` whose medians are in `timings.csv`: the fixed ones, then those of commands.
 pub fn timed_columns(plan: &PlanFile) -> impl Iterator<Item = &str> {
-    TIMED.into_iter().chain(own_times(plan))
+    TIMINGS_COLUMNS
+        .into_iter()
+        .chain(command_time_columns(plan))
 }
 
 /// Names of the times of commands that have a column of their own in `blocks.csv` and `timings.csv`.
-pub(crate) fn own_times(plan: &PlanFile) -> impl Iterator<Item = &str> {
+pub(crate) fn command_time_columns(plan: &PlanFile) -> impl Iterator<Item = &str> {
     let times = plan.columns.iter().filter(|column| column.is_time);
     times
         .map(|column| &*column.name)
-        .filter(|name| !TIMES.iter().any(|column| column.name == *name))
+        .filter(|name| !TIME_COLUMNS.iter().any(|column| column.name == *name))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::columns::{DURATION_COLUMNS, EPOCHS, FACTS, PARENT_COLUMNS, SESSIONS};
+    use super::super::columns::{
+        DURATION_COLUMNS, EPOCH_COLUMNS, FACT_COLUMNS, PARENT_COLUMNS, SESSION_COLUMNS,
+    };
     use super::super::identity::IDENTITY;
     use super::*;
     use crate::plan::is_free_column;
@@ -91,15 +95,17 @@ mod tests {
             table.iter().map(|column| column.name)
         }
         let identity = IDENTITY.iter().map(|(name, ..)| *name);
-        let others = names(FACTS)
-            .chain(names(EPOCHS))
+        let others = names(FACT_COLUMNS)
+            .chain(names(EPOCH_COLUMNS))
             .chain(names(PARENT_COLUMNS));
-        let others = others.chain(names(DURATION_COLUMNS)).chain(names(SESSIONS));
+        let others = others
+            .chain(names(DURATION_COLUMNS))
+            .chain(names(SESSION_COLUMNS));
         for name in others.chain(identity) {
             let is_of_event = name == "epoch";
             assert!(is_of_event || !is_free_column(name, true), "{name}");
         }
-        for name in names(TIMES) {
+        for name in names(TIME_COLUMNS) {
             assert!(!is_free_column(name, false), "{name}");
         }
         assert!(is_free_column("step_ms", true) && is_free_column("val_loss", false));

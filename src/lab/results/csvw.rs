@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::described::{as_median, described};
+use super::described::{as_median, describe_column};
 use super::files::read_csv;
 use super::json::pretty_json;
 use super::{ColumnInfo, Direction, PlanFile, ResultsError};
@@ -26,7 +26,7 @@ const FILES: [(&str, &[&str]); 7] = [
 const OF_RUNS: [&str; 3] = ["epochs.csv", "blocks.csv", "confusion.csv"];
 
 /// Metadata of one table, with a row for every key and seed.
-pub fn csvw<'a>(
+pub fn csvw_table_metadata<'a>(
     file: &str,
     plan: &PlanFile,
     columns: impl Iterator<Item = &'a ColumnInfo>,
@@ -39,7 +39,7 @@ pub fn csvw<'a>(
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn described_files(
+pub fn csv_files_with_metadata(
     folder: &Path,
     plan: &PlanFile,
 ) -> Result<Vec<(&'static str, String)>, ResultsError> {
@@ -53,7 +53,7 @@ pub fn described_files(
         let text = read_csv(&path)?;
         let header = csv::Reader::from_reader(text.as_bytes()).headers().cloned();
         let header = header.unwrap_or_default();
-        let columns = header.iter().map(|name| described(name, plan));
+        let columns = header.iter().map(|name| describe_column(name, plan));
         let columns: Vec<ColumnInfo> = if file == "timings.csv" {
             columns.map(as_median).collect()
         } else {

@@ -13,7 +13,7 @@ pub enum Datatype {
     /// `true` or `false`.
     Truth,
     /// A date and time in UTC, `2026-11-21T19:05:33.250Z`.
-    Moment,
+    DateTime,
 }
 
 impl Datatype {
@@ -29,7 +29,7 @@ impl Datatype {
             Self::Whole => "integer",
             Self::Number => "double",
             Self::Truth => "boolean",
-            Self::Moment => "dateTime",
+            Self::DateTime => "dateTime",
         }
     }
 }

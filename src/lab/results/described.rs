@@ -1,4 +1,4 @@
-//! [`described`]: name, unit, type and meaning of any column of the CSV files of results.
+//! [`describe_column`]: name, unit, type and meaning of any column of the CSV files of results.
 
 use crate::plan::AxisKind;
 
@@ -10,7 +10,7 @@ use super::write::axis_columns;
 use super::{ColumnInfo, PlanFile};
 
 /// Describes a column by its name.
-pub(crate) fn described(name: &str, plan: &PlanFile) -> ColumnInfo {
+pub(crate) fn describe_column(name: &str, plan: &PlanFile) -> ColumnInfo {
     if let Some(place) = axis_columns(plan).iter().position(|own| own == name) {
         return axis(name, plan, place);
     }

@@ -53,7 +53,7 @@ fn machine() -> Environment {
         .with_cpu(CpuRefreshKind::nothing().with_frequency())
         .with_memory(MemoryRefreshKind::nothing().with_ram());
     let system = System::new_with_specifics(refresh).ok();
-    let gpus = gpus::here().as_ref();
+    let gpus = gpus::gpu_inventory().as_ref();
     let listed = gpus.ok().filter(|found| !found.gpus.is_empty());
     let mut warn = fields([
         ("clock_mhz", clock_mhz(system.as_ref())),
@@ -76,12 +76,12 @@ fn machine() -> Environment {
 }
 
 /// The [`env_id`] of this machine and build; does not look at any working tree.
-pub fn id_here() -> String {
+pub fn current_env_id() -> String {
     env_id(&machine())
 }
 
 /// Why the GPUs that the planner opened cannot be measured; `None` if no GPU was opened, or if they can be measured.
-pub fn missing_counters(environment: &Environment) -> Option<&str> {
+pub fn gpu_counters_error(environment: &Environment) -> Option<&str> {
     let counters = environment.info.get(gpus::COUNTERS)?.as_str();
     (counters != gpus::NVML).then_some(counters)
 }

@@ -47,7 +47,7 @@ pub(crate) const FACT_DIGITS: usize = 9;
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// `value` rounded to [`FACT_DIGITS`] digits, as in `runs.csv`; integers are not rounded.
-pub(crate) fn as_fact(value: f64) -> f64 {
+pub(crate) fn round_as_fact(value: f64) -> f64 {
     if value.fract() == 0.0 && value.abs() < WHOLE {
         return value;
     }
@@ -89,7 +89,7 @@ impl Field for f64 {
     }
 
     fn show_fact(&self) -> String {
-        as_fact(*self).show()
+        round_as_fact(*self).show()
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::base::temporary;
-use crate::base::text::into_visible;
+use crate::base::text::into_escaped;
 
 use super::ResultsError;
 use crate::base::file;
@@ -66,7 +66,7 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
 
 /// Removes the files with this extension that are not in `known`: a file of a removed cell would be mistaken for a
 /// current one. The folder is removed if it is empty then.
-pub(crate) fn remove_others(folder: &Path, extension: &str, known: &BTreeSet<PathBuf>) {
+pub(crate) fn remove_files_not_in(folder: &Path, extension: &str, known: &BTreeSet<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|own| own == extension) && !known.contains(&path) {
@@ -102,7 +102,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ResultsError> {
 /// # Errors
 /// Those of [`read_text`].
 pub(crate) fn read_csv(path: &Path) -> Result<String, ResultsError> {
-    read_text(path).map(into_visible)
+    read_text(path).map(into_escaped)
 }
 
 #[cfg(test)]

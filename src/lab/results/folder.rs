@@ -20,29 +20,29 @@ pub fn results_folder(given: &Path) -> Option<PathBuf> {
     }
     let (root, name) = root_and_name(given);
     let named = root.join(name);
-    has_results(&named).then(|| from_here(&named))
+    has_results(&named).then(|| relative_to_current_dir(&named))
 }
 
 /// The error for a path or name `given` without results; suggests the most similar name.
-pub fn no_results(given: &Path) -> Failure {
+pub fn no_results_error(given: &Path) -> Failure {
     let (root, name) = root_and_name(given);
-    let known = names_below(&root);
-    let help = nearest_or_all(&name.to_string_lossy(), &known, "there are results of");
+    let known = results_names_in(&root);
+    let help = suggest_name(&name.to_string_lossy(), &known, "there are results of");
     let none = || format!("`{}` makes some", shell::command("run MANIFEST"));
     let help = help.unwrap_or_else(none);
     let title = format!("no results in `{}`", given.display());
-    Failure::plain(title, Some(help))
+    Failure::without_source(title, Some(help))
 }
 
 /// The name most similar to `name`, or all of them in a sentence that begins with `all`; `None` without names.
-pub(crate) fn nearest_or_all<N: AsRef<str>>(name: &str, known: &[N], all: &str) -> Option<String> {
+pub(crate) fn suggest_name<N: AsRef<str>>(name: &str, known: &[N], all: &str) -> Option<String> {
     let names = || known.iter().map(AsRef::as_ref);
     let all = || (!known.is_empty()).then(|| format!("{all} {}", list(names())));
     did_you_mean(name, names()).or_else(all)
 }
 
 /// Names of the folders below `root` that contain results, in alphabetical order.
-pub fn names_below(root: &Path) -> Vec<String> {
+pub fn results_names_in(root: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| has_results(&entry.path()));
     let names = folders.map(|folder| folder.file_name().to_string_lossy().into_owned());
@@ -52,7 +52,7 @@ pub fn names_below(root: &Path) -> Vec<String> {
 }
 
 /// The path relative to the working directory, if it lies below it.
-pub fn from_here(path: &Path) -> PathBuf {
+pub fn relative_to_current_dir(path: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).to_owned()
 }

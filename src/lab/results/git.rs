@@ -6,9 +6,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::base::text::visible;
+use crate::base::text::escape_control;
 
-use super::folder::nearest_or_all;
+use super::folder::suggest_name;
 
 const CANNOT_START: &str = "cannot start git";
 
@@ -195,7 +195,7 @@ impl Repository {
         if let Some(advice) = self.shallow_advice() {
             return Some(advice.to_owned());
         }
-        let advice = nearest_or_all(reference, &self.references(), "there are");
+        let advice = suggest_name(reference, &self.references(), "there are");
         advice.or_else(|| Some("the repository has no commit on a branch yet".to_owned()))
     }
 }
@@ -213,7 +213,9 @@ fn listed(line: &str) -> Option<CommitFile> {
 
 /// A line of `log`: hash, day and subject, separated by tabs.
 fn logged(line: &str) -> Option<LoggedCommit> {
-    let mut parts = line.splitn(3, '\t').map(|part| visible(part).into_owned());
+    let mut parts = line
+        .splitn(3, '\t')
+        .map(|part| escape_control(part).into_owned());
     Some(LoggedCommit {
         hash: parts.next()?,
         day: parts.next()?,

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::event::{
     EpochRow, LoaderTimes, MemoryParts, OpRow, OpWork, PhaseTimes, Profile, RunFacts, RunTimes,
-    SAMPLES, Span, StepRow,
+    SAMPLES_ROW, Span, StepRow,
 };
 use crate::plan::{AxisInfo, AxisKind};
 
@@ -255,7 +255,8 @@ fn work(cell: &Cell) -> [WorkRecord; 3] {
         calls,
         ..OpWork::default()
     };
-    let rows = [called(SAMPLES, 6 * samples), convolution, called("adam", 1)];
+    let samples = called(SAMPLES_ROW, 6 * samples);
+    let rows = [samples, convolution, called("adam", 1)];
     rows.map(record)
 }
 

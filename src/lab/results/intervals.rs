@@ -10,13 +10,15 @@ use crate::base::units::{exponent_of, round_significant, round_to_exponent};
 use crate::base::{Purpose, Seed};
 use crate::event::RunTimes;
 
-use super::columns::{DURATION_COLUMNS, PARENT_COLUMNS, SESSIONS, TIMED, TIMES};
+use super::columns::{
+    DURATION_COLUMNS, PARENT_COLUMNS, SESSION_COLUMNS, TIME_COLUMNS, TIMINGS_COLUMNS,
+};
 use super::command_columns::show_time;
 use super::field::Field;
 use super::{BlockRow, Interval, IntervalKind, Status, TimingRow, by_key};
 
 /// From this many runs on, the interval is a bootstrap interval; below, it is the range of the runs.
-pub const BOOTSTRAP_FROM: usize = 6;
+pub const MIN_RUNS_FOR_BOOTSTRAP: usize = 6;
 /// Resamples of a bootstrap interval.
 const RESAMPLES: usize = 2000;
 /// Significant digits of a timing that has no interval.
@@ -44,8 +46,8 @@ fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
         .map(|name| &**name)
         .collect();
     // Stream `TIMED.len()` is for values without a column (`interval_over_runs`), so times of commands start after it.
-    let places = (0..TIMED.len()).chain(TIMED.len() + 1..);
-    for (index, name) in places.zip(TIMED.into_iter().chain(own)) {
+    let places = (0..TIMINGS_COLUMNS.len()).chain(TIMINGS_COLUMNS.len() + 1..);
+    for (index, name) in places.zip(TIMINGS_COLUMNS.into_iter().chain(own)) {
         let column: Option<Vec<f64>> = counted.iter().map(|block| value(block, name)).collect();
         if let Some(interval) = column.and_then(|column| interval(key, index, &column)) {
             values.insert(name.to_owned(), interval);
@@ -83,7 +85,7 @@ pub fn value(block: &BlockRow, column: &str) -> Option<f64> {
     let mut of_parent = PARENT_COLUMNS
         .iter()
         .chain(DURATION_COLUMNS)
-        .chain(SESSIONS);
+        .chain(SESSION_COLUMNS);
     if let Some(found) = of_parent.find(|known| known.name == column) {
         return (found.show)(block).parse().ok();
     }
@@ -92,7 +94,7 @@ pub fn value(block: &BlockRow, column: &str) -> Option<f64> {
 
 /// Value of a time column that the worker measured, rounded as in `blocks.csv`; `None` if it is missing.
 pub(super) fn timed_value(times: &RunTimes, column: &str) -> Option<f64> {
-    match TIMES.iter().find(|known| known.name == column) {
+    match TIME_COLUMNS.iter().find(|known| known.name == column) {
         Some(found) => show_time(found, times).parse().ok(),
         None => times.own.get(column)?.show_measured().parse().ok(),
     }
@@ -102,12 +104,12 @@ pub(super) fn timed_value(times: &RunTimes, column: &str) -> Option<f64> {
 ///
 /// For values that have no column in that file; `None` without values.
 pub fn interval_over_runs(key: &str, values: &[f64]) -> Option<Interval> {
-    interval(key, TIMED.len(), values)
+    interval(key, TIMINGS_COLUMNS.len(), values)
 }
 
 /// Like [`interval_over_runs`], but not rounded.
 pub fn exact_interval_over_runs(key: &str, values: &[f64]) -> Option<Interval> {
-    exact_interval(key, TIMED.len(), values)
+    exact_interval(key, TIMINGS_COLUMNS.len(), values)
 }
 
 /// The random stream for resampling `column` of the cell `key`, so that no cell and no column changes another's
@@ -117,7 +119,7 @@ pub(crate) fn bootstrap_stream(key: &str, column: usize) -> ChaCha8Rng {
     Seed(column as u64).stream_at(Purpose::Bootstrap, &place)
 }
 
-/// Returns median and interval of values over runs: the range below [`BOOTSTRAP_FROM`] values, else a bootstrap
+/// Returns median and interval of values over runs: the range below [`MIN_RUNS_FOR_BOOTSTRAP`] values, else a bootstrap
 /// interval seeded by `key` and `column`; rounded to two significant digits of the interval, or to three significant
 /// digits without one. A value that this would round to 0 keeps two significant digits of its own: a throughput of 0
 /// was never measured.
@@ -142,7 +144,7 @@ fn exact_interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> 
     let median = statistics::median(values)?;
     let (kind, (low, high)) = match values.len() {
         1 => (IntervalKind::Single, (median, median)),
-        2..BOOTSTRAP_FROM => (IntervalKind::Range, statistics::range(values)?),
+        2..MIN_RUNS_FOR_BOOTSTRAP => (IntervalKind::Range, statistics::range(values)?),
         _ => {
             let mut rng = bootstrap_stream(key, column);
             let ends = statistics::bootstrap_median(values, 0.95, RESAMPLES, &mut rng)?;

@@ -1,19 +1,19 @@
-//! [`Joined`]: one table with a row for every run, which a reader would otherwise join from `runs.csv`, `epochs.csv`,
-//! `blocks.csv` and `timings.csv`.
+//! [`JoinedTable`]: one table with a row for every run, which a reader would otherwise join from `runs.csv`,
+//! `epochs.csv`, `blocks.csv` and `timings.csv`.
 
 use std::collections::BTreeMap;
 
 use crate::base::statistics;
 use crate::event::EpochRow;
 
-use super::columns::{AFTER_THE_LAST, EPOCHS};
+use super::columns::{EPOCH_COLUMNS, LAST_EPOCH_SUFFIX};
 use super::datatype::Datatype;
-use super::described::{as_median, described};
+use super::described::{as_median, describe_column};
 use super::field::Field;
 use super::intervals::counted_runs;
-use super::session::{self, moment};
+use super::session::{self, millis_after_start};
 use super::write::{
-    Order, block_fields, blocks_header, epoch_fields, epochs_header, metric_names, run_fields,
+    CellOrder, block_fields, blocks_header, epoch_fields, epochs_header, metric_names, run_fields,
     runs_header, timing_fields, timings_header,
 };
 use super::{
@@ -25,7 +25,7 @@ const OF_ONE_BLOCK: [&str; 5] = ["block", "status", "reason", "session", "start_
 
 /// Where a column comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum ColumnSource {
     /// Key, seed and axes.
     Identity,
     /// `runs.csv`: the facts and metrics.
@@ -40,18 +40,18 @@ pub enum Origin {
 
 /// The joined table.
 #[derive(Debug)]
-pub struct Joined {
+pub struct JoinedTable {
     /// The columns that have a value in any row.
-    pub columns: Vec<(ColumnInfo, Origin)>,
+    pub columns: Vec<(ColumnInfo, ColumnSource)>,
     /// A row for every row of `runs.csv`, in its order; a missing value is empty.
     pub rows: Vec<Vec<String>>,
 }
 
-impl Joined {
+impl JoinedTable {
     /// Joins the tables of a result.
     pub fn of(results: &ResultSet) -> Self {
         let plan = &results.plan;
-        let order = Order::of(plan);
+        let order = CellOrder::of(plan);
         let sources = Sources::of(results);
         let rows = order.sort(&results.runs, |row| &row.key, |row| row.seed);
         let rows = rows.into_iter().map(|row| sources.row(row, &order));
@@ -114,25 +114,25 @@ impl<'a> Sources<'a> {
         }
     }
 
-    fn columns(&self) -> Vec<(ColumnInfo, Origin)> {
+    fn columns(&self) -> Vec<(ColumnInfo, ColumnSource)> {
         let plan = self.plan;
         let identity = 2 + plan.axes.len();
         let runs = [runs_header(plan), self.metrics.clone()].concat();
         let runs = runs.iter().enumerate().map(|(place, name)| {
             let of_run = if place < identity {
-                Origin::Identity
+                ColumnSource::Identity
             } else {
-                Origin::Run
+                ColumnSource::Run
             };
-            (described(name, plan), of_run)
+            (describe_column(name, plan), of_run)
         });
         let epochs = [epochs_header(plan), self.epoch_metrics.clone()].concat();
         let epochs = epochs.into_iter().skip(identity + 1);
-        let epochs: Vec<ColumnInfo> = epochs.map(|name| described(&name, plan)).collect();
+        let epochs: Vec<ColumnInfo> = epochs.map(|name| describe_column(&name, plan)).collect();
         let at = |which| {
             epochs
                 .iter()
-                .map(move |column| (at_epoch(column, which), Origin::Epoch))
+                .map(move |column| (at_epoch(column, which), ColumnSource::Epoch))
         };
         let blocks = BLOCK_COLUMNS.map(|(name, datatype, unit, meaning)| {
             ColumnInfo::plain(name, datatype, unit, meaning)
@@ -141,8 +141,8 @@ impl<'a> Sources<'a> {
             .into_iter()
             .chain(self.taken.iter().map(|(_, column)| column.clone()));
         let cells = timings_header(plan).into_iter().skip(1 + plan.axes.len());
-        let cells = cells.map(|name| (of_cell(described(&name, plan)), Origin::Cell));
-        let blocks = blocks.map(|column| (column, Origin::Block));
+        let cells = cells.map(|name| (of_cell(describe_column(&name, plan)), ColumnSource::Cell));
+        let blocks = blocks.map(|column| (column, ColumnSource::Block));
         runs.chain(at("best"))
             .chain(at("last"))
             .chain(blocks)
@@ -150,7 +150,7 @@ impl<'a> Sources<'a> {
             .collect()
     }
 
-    fn row(&self, run: &RunRow, order: &Order<'_>) -> Vec<String> {
+    fn row(&self, run: &RunRow, order: &CellOrder<'_>) -> Vec<String> {
         let mut fields = run_fields(run, order, &self.metrics);
         let epochs = self
             .epochs
@@ -159,7 +159,7 @@ impl<'a> Sources<'a> {
         let best = run.facts.as_ref().and_then(|facts| facts.best_epoch);
         let best = epochs.iter().find(|row| Some(row.epoch) == best);
         for epoch in [best, epochs.iter().max_by_key(|row| row.epoch)] {
-            let none = || vec![String::new(); EPOCHS.len() + self.epoch_metrics.len()];
+            let none = || vec![String::new(); EPOCH_COLUMNS.len() + self.epoch_metrics.len()];
             let values = epoch.map_or_else(none, |row| epoch_fields(row, &self.epoch_metrics));
             fields.extend(values.into_iter().skip(1));
         }
@@ -202,7 +202,7 @@ fn block_columns(plan: &PlanFile) -> Vec<(usize, ColumnInfo)> {
     let taken = names
         .enumerate()
         .filter(|(_, name)| !OF_ONE_BLOCK.contains(&&**name));
-    let described = taken.map(|(place, name)| (place, as_median(described(&name, plan))));
+    let described = taken.map(|(place, name)| (place, as_median(describe_column(&name, plan))));
     described.collect()
 }
 
@@ -214,13 +214,18 @@ const BLOCK_COLUMNS: [(&str, Datatype, &str, &str); 3] = [
         "1",
         "Number of repetitions (blocks) of the run that count; the times after it are medians over them, where there are none over all",
     ),
-    ("started", Datatype::Moment, "", "Start of the first block"),
-    ("ended", Datatype::Moment, "", "End of the last block"),
+    (
+        "started",
+        Datatype::DateTime,
+        "",
+        "Start of the first block",
+    ),
+    ("ended", Datatype::DateTime, "", "End of the last block"),
 ];
 
 /// Describes the column of a metric at the best or last epoch, such as `val_loss_at_best`.
 fn at_epoch(column: &ColumnInfo, which: &str) -> ColumnInfo {
-    let meaning = column.meaning.trim_end_matches(AFTER_THE_LAST);
+    let meaning = column.meaning.trim_end_matches(LAST_EPOCH_SUFFIX);
     ColumnInfo {
         name: format!("{}_at_{which}", column.name),
         meaning: format!("{meaning}: of the {which} epoch"),
@@ -250,8 +255,9 @@ fn median<'t>(texts: impl Iterator<Item = &'t str>) -> String {
 
 /// Start of the first block and end of the last one, in UTC; empty if unknown.
 fn span(blocks: &[&BlockRow]) -> (String, String) {
-    let start = |row: &BlockRow| moment(row.session.as_deref()?, row.start_s?);
-    let end = |row: &BlockRow| moment(row.session.as_deref()?, row.start_s? + row.wall_s?);
+    let start = |row: &BlockRow| millis_after_start(row.session.as_deref()?, row.start_s?);
+    let end =
+        |row: &BlockRow| millis_after_start(row.session.as_deref()?, row.start_s? + row.wall_s?);
     let first = blocks.iter().filter_map(|row| start(row)).min();
     let last = blocks.iter().filter_map(|row| end(row)).max();
     let name = |moment: Option<u64>| moment.map(session::name).unwrap_or_default();

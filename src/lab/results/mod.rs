@@ -50,35 +50,37 @@ mod write;
 
 pub use baselines::{read_baselines, write_baselines};
 pub use checkpoints::{CheckpointRow, write_checkpoint_index};
-pub use columns::{TIMED, fixed_column, fixed_unit, is_added_column, metric_column};
-pub use command_columns::{declared_column, fold_own_times, timed_columns};
+pub use columns::{TIMINGS_COLUMNS, fixed_column, fixed_unit, is_added_column, metric_column};
+pub use command_columns::{declared_column, move_times_to_fixed_columns, timed_columns};
 pub use comparison_csv::{ComparisonRow, comparison_number};
-pub use csvw::{csvw, described_files};
+pub use csvw::{csv_files_with_metadata, csvw_table_metadata};
 pub use datatype::Datatype;
 pub use error::ResultsError;
-pub(crate) use files::remove_others;
+pub(crate) use files::remove_files_not_in;
 pub use files::{create_folder, write_if_changed};
-pub(crate) use folder::nearest_or_all;
-pub use folder::{from_here, has_results, names_below, no_results, results_folder};
+pub(crate) use folder::suggest_name;
+pub use folder::{
+    has_results, no_results_error, relative_to_current_dir, results_folder, results_names_in,
+};
 pub(crate) use intervals::bootstrap_stream;
 pub use intervals::{
-    BOOTSTRAP_FROM, counted_runs, exact_interval_over_runs, interval, interval_over_runs, timings,
-    value,
+    MIN_RUNS_FOR_BOOTSTRAP, counted_runs, exact_interval_over_runs, interval, interval_over_runs,
+    timings, value,
 };
-pub use joined::{Joined, Origin};
+pub use joined::{ColumnSource, JoinedTable};
 pub use json::{json_line, pretty_json};
 pub use noise::{NoiseRow, read_noise};
 pub use ops::{RESIDUAL, op_records, read_ops, write_ops};
 pub use pair_sessions::{PairPrograms, PairSessions};
-pub use plan_file::{last_plan, plan_header, run_sample_ms, with_cells};
+pub use plan_file::{json_with_cells, last_plan, plan_header, run_sample_ms};
 pub use predictions::PredictionFile;
 pub use read::{read, read_times};
 pub use recommendations::{RecommendationRow, read_recommendations};
 pub use samples::{sample_file, write_samples};
 pub use session::{Session, millis_of};
-pub use share::{NoShare, Share};
+pub use share::{InvalidShare, Share};
 pub use slug::cell_slug;
-pub use steps::{RunSteps, steps_are_behind, write_steps};
+pub use steps::{RunSteps, is_steps_csv_outdated, write_steps};
 pub use tensorboard::{RunScalars, event_file, remove_other_events, write_events};
 pub use textconv::text_for_diff;
 pub use trace::{trace_file, trace_json};

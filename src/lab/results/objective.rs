@@ -5,16 +5,19 @@
 
 use crate::event::{EpochRow, RunFacts, RunTimes};
 use crate::models::DECIDING_LOSSES;
-use crate::plan::ReachSpec;
+use crate::plan::MetricTargetSpec;
 use crate::plan::search::ObjectiveDirection;
 pub use crate::plan::search::objective::{
-    DECIDING_LOSS, FIRST_EPOCH_AT_TARGET, FLOPS_TO_BEST, direction, is_per_run, watched,
+    DECIDING_LOSS, FIRST_EPOCH_AT_TARGET, FLOPS_TO_BEST, direction, pruner_column,
+    varies_between_runs,
 };
 
 use super::Direction;
-use super::columns::{FACTS, OF_STEPS, TIMED, TIMES, metric_column};
+use super::columns::{
+    FACT_COLUMNS, STEP_TIME_COLUMN_COUNT, TIME_COLUMNS, TIMINGS_COLUMNS, metric_column,
+};
 use super::command_columns::{show_fact, show_time};
-use super::field::{Field, as_fact};
+use super::field::{Field, round_as_fact};
 
 /// Returns the value of the objective `column` for a run with these facts, times and epochs, rounded as in the CSV
 /// files.
@@ -39,7 +42,7 @@ pub fn value(
     times: Option<&RunTimes>,
     wall_s: f64,
     epochs: &[EpochRow],
-    target: Option<&ReachSpec>,
+    target: Option<&MetricTargetSpec>,
 ) -> Option<f64> {
     if facts.diverged.is_some() {
         return None;
@@ -52,21 +55,21 @@ pub fn value(
             .or_else(|| times?.own.get(column).copied())
             .or_else(|| metric(column, facts, epochs)),
     };
-    found.filter(|value| value.is_finite()).map(as_fact)
+    found.filter(|value| value.is_finite()).map(round_as_fact)
 }
 
 /// The value that an epoch reports to a pruner: name of the column of `epochs.csv`, and the value rounded as in the
 /// file, NaN if it is not finite. `None` for an epoch that was not evaluated.
 ///
-/// `watched` comes from [`crate::plan::search::objective::watched`]: a column, or the loss that selects the best epoch.
-/// In a run without validation or test data, that loss is the training loss, at the epochs where an evaluation would be
-/// due; `every` is the run's `validation.every`.
+/// `watched` comes from [`crate::plan::search::objective::pruner_column`]: a column, or the loss that selects the best
+/// epoch. In a run without validation or test data, that loss is the training loss, at the epochs where an evaluation
+/// would be due; `every` is the run's `validation.every`.
 pub fn epoch_value<'w>(watched: &'w str, every: usize, row: &EpochRow) -> Option<(&'w str, f64)> {
     let name = match watched {
         DECIDING_LOSS => deciding_loss(every, row)?,
         name => name,
     };
-    Some((name, as_fact(of_epoch(name, row)?)))
+    Some((name, round_as_fact(of_epoch(name, row)?)))
 }
 
 /// The column of the loss that selects the best epoch; `None` for an epoch in which no evaluation was due.
@@ -88,11 +91,11 @@ fn of_epoch(metric: &str, row: &EpochRow) -> Option<f64> {
 
 /// The value of a fixed column; NaN if it is empty, `None` if there is no such column.
 fn of_table(column: &str, facts: &RunFacts, times: Option<&RunTimes>) -> Option<f64> {
-    let text = if let Some(known) = FACTS.iter().find(|known| known.name == column) {
+    let text = if let Some(known) = FACT_COLUMNS.iter().find(|known| known.name == column) {
         show_fact(known, facts)
     } else {
-        let known = TIMES.iter().find(|known| known.name == column)?;
-        let is_of_steps = TIMED[..OF_STEPS].contains(&column);
+        let known = TIME_COLUMNS.iter().find(|known| known.name == column)?;
+        let is_of_steps = TIMINGS_COLUMNS[..STEP_TIME_COLUMN_COUNT].contains(&column);
         let is_figure = |times: &&RunTimes| times.are_measured() || !is_of_steps;
         let show = |times| show_time(known, times);
         times.filter(is_figure).map(show).unwrap_or_default()
@@ -123,7 +126,7 @@ fn flops_to_best(facts: &RunFacts) -> Option<f64> {
     Some(per_sample * facts.samples as f64 * until)
 }
 
-fn first_epoch_at(target: &ReachSpec, epochs: &[EpochRow]) -> Option<f64> {
+fn first_epoch_at(target: &MetricTargetSpec, epochs: &[EpochRow]) -> Option<f64> {
     let is_higher_better = metric_column(&target.metric).direction == Direction::Higher;
     let is_reached = |row: &&EpochRow| {
         let value = of_epoch(&target.metric, row).unwrap_or(f64::NAN);
@@ -140,7 +143,7 @@ mod tests {
     use super::*;
     use crate::event::PhaseTimes;
     use crate::plan::search::objective::{is_known, known_columns};
-    use crate::results::columns::METRICS;
+    use crate::results::columns::METRIC_SUFFIXES;
     use crate::results::fixed_column;
 
     fn facts() -> RunFacts {
@@ -175,7 +178,7 @@ mod tests {
     }
 
     fn of(column: &str) -> Option<f64> {
-        let target = ReachSpec {
+        let target = MetricTargetSpec {
             metric: "test_accuracy".to_owned(),
             value: 0.8,
         };
@@ -216,11 +219,11 @@ mod tests {
 
     #[test]
     fn a_target_that_is_not_reached_counts_as_the_number_of_epochs() {
-        let target = |metric: &str, value| ReachSpec {
+        let target = |metric: &str, value| MetricTargetSpec {
             metric: metric.to_owned(),
             value,
         };
-        let at = |target: Option<ReachSpec>| {
+        let at = |target: Option<MetricTargetSpec>| {
             let facts = facts();
             value(
                 "first_epoch_at_target",
@@ -284,20 +287,24 @@ mod tests {
 
     #[test]
     fn every_column_that_can_be_better_is_known() {
-        let facts = FACTS.iter().map(|column| (column.name, column.direction));
-        let times = TIMES.iter().map(|column| (column.name, column.direction));
+        let facts = FACT_COLUMNS
+            .iter()
+            .map(|column| (column.name, column.direction));
+        let times = TIME_COLUMNS
+            .iter()
+            .map(|column| (column.name, column.direction));
         for (column, direction) in facts.chain(times) {
             assert!(direction == Direction::None || is_known(column), "{column}");
         }
         for column in known_columns() {
-            let of_facts = FACTS.iter().any(|known| known.name == column);
-            assert!(!(of_facts && is_per_run(column)), "{column}");
+            let of_facts = FACT_COLUMNS.iter().any(|known| known.name == column);
+            assert!(!(of_facts && varies_between_runs(column)), "{column}");
         }
     }
 
     #[test]
     fn metrics_have_the_direction_of_their_columns() {
-        let metrics = METRICS.iter();
+        let metrics = METRIC_SUFFIXES.iter();
         let metrics =
             metrics.flat_map(|(expected, named)| named.iter().map(move |one| (expected, one.0)));
         for (expected, name) in metrics {

@@ -5,10 +5,10 @@ use std::path::Path;
 use crate::base::units::round_significant;
 use crate::event::{OpRow, Profile};
 
-use super::columns::OPS;
+use super::columns::OP_COLUMNS;
 use super::files::{remove, write_if_changed};
 use super::table::rows_if_there;
-use super::write::{Order, csv_text, ops_header};
+use super::write::{CellOrder, csv_text, ops_header};
 use super::{BlockRow, OpRecord, PlanFile, ResultsError};
 
 const NAME: &str = "ops.csv";
@@ -137,10 +137,10 @@ fn without_layers(rows: Vec<OpRecord>) -> Vec<OpRecord> {
 }
 
 fn rows_csv(plan: &PlanFile, runs: &[Vec<OpRecord>]) -> Vec<u8> {
-    let order = Order::of(plan);
+    let order = CellOrder::of(plan);
     let rows = runs.iter().flatten().map(|row| {
         let mut fields = order.identity(&row.key, row.seed);
-        fields.extend(OPS.iter().map(|column| (column.show)(row)));
+        fields.extend(OP_COLUMNS.iter().map(|column| (column.show)(row)));
         fields
     });
     csv_text(ops_header(plan), rows)
@@ -158,7 +158,7 @@ pub fn read_ops(folder: &Path, plan: &PlanFile) -> Result<Vec<OpRecord>, Results
             ..OpRecord::default()
         };
         cursor.skip(plan.axes.len());
-        cursor.next_group(OPS, row, false)
+        cursor.next_group(OP_COLUMNS, row, false)
     })
 }
 

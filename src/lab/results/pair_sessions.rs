@@ -69,7 +69,7 @@ impl PairSessions {
     }
 
     /// The sessions in which pairs stopped as soon as their cell's verdict was significant.
-    pub fn until_sure(self) -> BTreeSet<String> {
+    pub fn sessions_stopped_early(self) -> BTreeSet<String> {
         let own = self.by_id.into_iter().filter(|(_, of)| of.until_sure);
         own.map(|(id, _)| id).collect()
     }
@@ -100,6 +100,6 @@ mod tests {
             assert!(!sessions.was_run_by("mon", programs), "{programs:?}");
         }
         assert!(!sessions.was_run_by("tue", &both));
-        assert_eq!(sessions.until_sure(), ["mon".to_owned()].into());
+        assert_eq!(sessions.sessions_stopped_early(), ["mon".to_owned()].into());
     }
 }

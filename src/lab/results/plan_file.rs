@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::base::text::{into_visible, visible};
+use crate::base::text::{escape_control, into_escaped};
 use crate::event::RunTimes;
 use crate::plan::{AxisInfo, CellSpec, Plan, ReportSpec, absolute, project_folder};
 
@@ -33,7 +33,11 @@ pub fn plan_header(plan: &Plan) -> PlanFile {
         follows: plan.follows.clone(),
         manifest_path: manifest.to_string_lossy().replace('\\', "/"),
         manifest: plan.manifest_text.clone(),
-        axes: plan.axes.iter().map(AxisInfo::with_values).collect(),
+        axes: plan
+            .axes
+            .iter()
+            .map(AxisInfo::with_unquoted_values)
+            .collect(),
         variants: plan.variants.clone(),
         search: plan.search.clone(),
         data_remarks: plan.data_notes.remarks.clone(),
@@ -63,7 +67,7 @@ impl PlanFile {
     }
 
     /// Whether a program of the user (`kind = "command"`) trains the cell.
-    pub fn is_of_command(&self, cell: &CellInfo) -> bool {
+    pub fn is_trained_by_command(&self, cell: &CellInfo) -> bool {
         let kind = self
             .section(cell, "model")
             .and_then(|model| model.get("kind"));
@@ -76,7 +80,7 @@ impl PlanFile {
     }
 
     /// A setting of `[report]`; its default if it is not set or this version cannot parse it.
-    pub fn reported<T: DeserializeOwned + Default>(&self, name: &str) -> T {
+    pub fn report_setting<T: DeserializeOwned + Default>(&self, name: &str) -> T {
         let value = self.report.get(name).cloned();
         let value = value.and_then(|value| serde_json::from_value(value).ok());
         value.unwrap_or_default()
@@ -84,7 +88,7 @@ impl PlanFile {
 
     /// Relative loss of throughput up to which a batch size counts as equal to the best: `report.knee` (0.05 is 5 %).
     pub fn knee(&self) -> f64 {
-        let knee: Option<f64> = self.reported("knee");
+        let knee: Option<f64> = self.report_setting("knee");
         knee.unwrap_or_else(|| ReportSpec::default().knee)
     }
 
@@ -102,7 +106,11 @@ impl PlanFile {
     /// that cells with different batch sizes can be compared.
     pub fn sample_ms(&self, cell: &CellInfo, run: &BlockRow) -> Option<f64> {
         let samples = self.samples_per_step(cell);
-        sample_ms(run.times.as_deref()?, self.is_of_command(cell), samples)
+        sample_ms(
+            run.times.as_deref()?,
+            self.is_trained_by_command(cell),
+            samples,
+        )
     }
 }
 
@@ -131,11 +139,11 @@ pub(crate) fn plan_json(plan: &PlanFile) -> String {
         cells: Vec::new(),
         ..plan.clone()
     };
-    with_cells(&frame, &plan.cells)
+    json_with_cells(&frame, &plan.cells)
 }
 
 /// JSON of `frame` with `cells`, one per line, in place of its empty list `cells`.
-pub fn with_cells<C: Serialize>(frame: &impl Serialize, cells: &[C]) -> String {
+pub fn json_with_cells<C: Serialize>(frame: &impl Serialize, cells: &[C]) -> String {
     let frame = pretty_json(frame);
     let line = |cell: &C| format!("    {}", json_line(cell));
     let lines: Vec<String> = cells.iter().map(line).collect();
@@ -219,21 +227,21 @@ fn wrong(cell: &CellInfo, plan: &PlanFile) -> Option<String> {
 /// Whether strings in the JSON text may contain control characters, escaped or literal.
 fn has_codes(json: &str) -> bool {
     let codes = ["\\u", "\\b", "\\f", "\\r"];
-    codes.iter().any(|code| json.contains(code)) || matches!(visible(json), Cow::Owned(_))
+    codes.iter().any(|code| json.contains(code)) || matches!(escape_control(json), Cow::Owned(_))
 }
 
 /// Escapes control characters, which a file from another program may contain, in the same way as in the CSV files, so
 /// that keys still match.
 fn make_visible(value: &mut Value) {
     match value {
-        Value::String(text) => *text = visible(text).into_owned(),
+        Value::String(text) => *text = escape_control(text).into_owned(),
         Value::Array(values) => values.iter_mut().for_each(make_visible),
         Value::Object(map) => {
             let entries = std::mem::take(map).into_iter();
             *map = entries
                 .map(|(name, mut value)| {
                     make_visible(&mut value);
-                    (into_visible(name), value)
+                    (into_escaped(name), value)
                 })
                 .collect();
         }

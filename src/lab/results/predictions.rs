@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use csv::{StringRecord, Writer};
 
 use crate::datasets::Features;
-use crate::trained::{PredictedRows, Predictions, Trained, labels_there};
+use crate::trained::{PredictedRows, Predictions, Trained, present_labels};
 
 /// Writes predictions as they are computed: one row each, with row number or file name, the prediction, and for classes
 /// and labels all probabilities.
@@ -74,7 +74,7 @@ impl<'a> PredictionFile<'a> {
             }
             Predictions::Labels(all) => {
                 let own = own(all, at, rows);
-                let there = labels_there(self.trained.label_names(), own);
+                let there = present_labels(self.trained.label_names(), own);
                 self.record.push_field(&there);
                 self.record.extend(own.iter().map(ToString::to_string));
             }

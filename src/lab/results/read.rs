@@ -5,14 +5,15 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::base::text::{one_line, visible};
+use crate::base::text::{escape_control, one_line};
 use crate::event::{EpochRow, RunFacts, RunTimes};
 
 use super::baselines::read_baselines;
 use super::columns::{
-    CONFUSIONS, DURATION_COLUMNS, EPOCHS, FACTS, PARENT_COLUMNS, SESSIONS, TIMES, WORK,
+    CONFUSION_COLUMNS, DURATION_COLUMNS, EPOCH_COLUMNS, FACT_COLUMNS, PARENT_COLUMNS,
+    SESSION_COLUMNS, TIME_COLUMNS, WORK_COLUMNS,
 };
-use super::command_columns::{own_times, timed_columns};
+use super::command_columns::{command_time_columns, timed_columns};
 use super::files::read_text;
 use super::ops::read_ops;
 use super::plan_file::read_plan;
@@ -119,10 +120,10 @@ fn run_row(
         reason: one_line(&cursor.next::<String>()?),
         facts: None,
     };
-    if !cursor.is_empty_for(FACTS.len() + table.metrics().len()) {
+    if !cursor.is_empty_for(FACT_COLUMNS.len() + table.metrics().len()) {
         // Programs of `kind = "command"` may leave facts out; built-in models have all of them.
-        let is_partial = cursor.is_empty_at(FACTS, "weight_checksum");
-        let mut facts = cursor.next_group(FACTS, RunFacts::default(), is_partial)?;
+        let is_partial = cursor.is_empty_at(FACT_COLUMNS, "weight_checksum");
+        let mut facts = cursor.next_group(FACT_COLUMNS, RunFacts::default(), is_partial)?;
         facts.metrics = metrics(cursor, table)?;
         facts.diverged = (row.status == Status::Diverged).then(|| row.reason.clone());
         row.facts = Some(facts);
@@ -135,7 +136,7 @@ fn read_epochs(path: &Path, plan: &PlanFile) -> Result<Vec<EpochRecord>, Results
     let rows = table.rows().map(|mut cursor| {
         let (key, seed) = (cursor.next_text()?, cursor.next()?);
         cursor.skip(plan.axes.len());
-        let mut epoch = cursor.next_group(EPOCHS, EpochRow::default(), false)?;
+        let mut epoch = cursor.next_group(EPOCH_COLUMNS, EpochRow::default(), false)?;
         epoch.validation = metrics(&mut cursor, &table)?;
         Ok(EpochRecord { key, seed, epoch })
     });
@@ -150,7 +151,7 @@ fn read_work(path: &Path, plan: &PlanFile) -> Result<Vec<WorkRecord>, ResultsErr
             key,
             ..WorkRecord::default()
         };
-        cursor.next_group(WORK, row, false)
+        cursor.next_group(WORK_COLUMNS, row, false)
     })
 }
 
@@ -162,7 +163,7 @@ fn read_confusions(path: &Path, plan: &PlanFile) -> Result<Vec<ConfusionRecord>,
             ..ConfusionRecord::default()
         };
         cursor.skip(plan.axes.len());
-        row = cursor.next_group(CONFUSIONS, row, false)?;
+        row = cursor.next_group(CONFUSION_COLUMNS, row, false)?;
         row.row.class = one_line(&row.row.class);
         row.row.predicted = one_line(&row.row.predicted);
         Ok(row)
@@ -171,7 +172,10 @@ fn read_confusions(path: &Path, plan: &PlanFile) -> Result<Vec<ConfusionRecord>,
 
 fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsError> {
     let table = Table::read(path, &blocks_header(plan), false)?;
-    let times = TIMES.iter().filter(|column| table.has(column.name)).count();
+    let times = TIME_COLUMNS
+        .iter()
+        .filter(|column| table.has(column.name))
+        .count();
     let rows = table.rows().map(|mut cursor| {
         let row = BlockRow {
             key: cursor.next_text()?,
@@ -185,14 +189,14 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
             cursor.skip(times);
         } else {
             // Commands may lack these columns: built-in models have all of them.
-            let is_partial = cursor.is_empty_at(TIMES, "parameter_bytes");
-            let mut read = cursor.next_group(TIMES, RunTimes::default(), is_partial)?;
+            let is_partial = cursor.is_empty_at(TIME_COLUMNS, "parameter_bytes");
+            let mut read = cursor.next_group(TIME_COLUMNS, RunTimes::default(), is_partial)?;
             read.is_observed = is_partial && read.measured_steps.is_some();
             row.times = Some(Arc::new(read));
         }
         row = cursor.next_group(DURATION_COLUMNS, row, false)?;
-        row = cursor.next_group(SESSIONS, row, false)?;
-        for name in own_times(plan) {
+        row = cursor.next_group(SESSION_COLUMNS, row, false)?;
+        for name in command_time_columns(plan) {
             let value: Option<f64> = cursor.next()?;
             if let (Some(times), Some(value)) = (row.times_mut(), value) {
                 times.own.insert(name.to_owned(), value);
@@ -252,7 +256,7 @@ fn read_environments(path: &Path) -> Result<BTreeMap<String, Environment>, Resul
         } = environment;
         let fields = [must_match, warn, info];
         for text in fields.into_iter().flat_map(BTreeMap::values_mut) {
-            *text = visible(text).into_owned();
+            *text = escape_control(text).into_owned();
         }
     }
     Ok(all)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::event::Status;
 use crate::event::{Confusion, EpochRow, Metrics, OpRow, OpWork, RunFacts, RunTimes};
 use crate::plan::search::{SearchSpec, TrialInfo};
-use crate::plan::{AxisInfo, Translated};
+use crate::plan::{AxisInfo, TitleAndQuestion};
 
 use super::datatype::Datatype;
 
@@ -49,8 +49,8 @@ pub struct PlanFile {
     /// `question` of the manifest.
     pub question: Option<String>,
     /// Title and question in every language that the manifest has them in.
-    #[serde(default, skip_serializing_if = "Translated::is_plain")]
-    pub translated: Translated,
+    #[serde(default, skip_serializing_if = "TitleAndQuestion::is_single_language")]
+    pub translated: TitleAndQuestion,
     /// `follows` of the manifest: the results whose recommendations this experiment tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows: Option<String>,

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::base::temporary::remove_left;
+use crate::base::temporary::remove_abandoned;
 
-use super::files::{create_folder, remove_others, write_if_changed};
+use super::files::{create_folder, remove_files_not_in, write_if_changed};
 use super::slug::{cell_slug, plain};
 use super::{ResultSet, ResultsError, SampleInfo};
 
@@ -42,9 +42,9 @@ pub fn write_samples(
             write_if_changed(&folder.join(&sample.file), &bytes)?;
         }
     }
-    remove_left(&folder);
+    remove_abandoned(&folder);
     let known = samples.iter().map(|sample| folder.join(&sample.file));
-    remove_others(&folder, "png", &known.collect());
+    remove_files_not_in(&folder, "png", &known.collect());
     Ok(())
 }
 

@@ -58,7 +58,7 @@ impl Session {
 
 /// The time `seconds` after the start of a session, in milliseconds since 1970 as [`millis_of`] returns them; `None`
 /// for an invalid name or a time after the year 9999.
-pub(super) fn moment(session: &str, seconds: f64) -> Option<u64> {
+pub(super) fn millis_after_start(session: &str, seconds: f64) -> Option<u64> {
     let after = (seconds * 1e3).round() as u64;
     let moment = millis_of(session)?.checked_add(after)?;
     (moment < 253_402_300_800_000).then_some(moment)

@@ -18,18 +18,18 @@ pub struct Share {
 /// Error: not a valid share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected `i/n` with 1 ≤ i ≤ n, for example `1/4`")]
-pub struct NoShare;
+pub struct InvalidShare;
 
 impl Share {
     /// Share `index`, from 1, of `of`.
     ///
     /// # Errors
-    /// [`NoShare`] unless `1 ≤ index ≤ of`.
-    pub fn new(index: usize, of: usize) -> Result<Self, NoShare> {
+    /// [`InvalidShare`] unless `1 ≤ index ≤ of`.
+    pub fn new(index: usize, of: usize) -> Result<Self, InvalidShare> {
         if (1..=of).contains(&index) {
             Ok(Self { of, index })
         } else {
-            Err(NoShare)
+            Err(InvalidShare)
         }
     }
 
@@ -44,19 +44,19 @@ impl Share {
     }
 
     /// Number of shares.
-    pub fn of(self) -> usize {
+    pub fn share_count(self) -> usize {
         self.of
     }
 
     /// Index of the share, of `of`, that item `number` (from 0) belongs to; 0 if `of` is 0.
-    pub fn owner(number: usize, of: usize) -> usize {
+    pub fn share_of_item(number: usize, of: usize) -> usize {
         let row = number.checked_div(of);
         row.map_or(0, |row| number.wrapping_add(row) % of + 1)
     }
 
     /// Whether item `number` (from 0) belongs to this share.
     pub fn owns(self, number: usize) -> bool {
-        Self::owner(number, self.of) == self.index
+        Self::share_of_item(number, self.of) == self.index
     }
 }
 
@@ -67,15 +67,15 @@ impl fmt::Display for Share {
 }
 
 impl FromStr for Share {
-    type Err = NoShare;
+    type Err = InvalidShare;
 
-    fn from_str(text: &str) -> Result<Self, NoShare> {
+    fn from_str(text: &str) -> Result<Self, InvalidShare> {
         // Digits are checked first: parsing as `usize` would accept a `+` sign.
         let number = |digits: &str| {
             let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
-            digits.parse().ok().filter(|_| is_plain).ok_or(NoShare)
+            digits.parse().ok().filter(|_| is_plain).ok_or(InvalidShare)
         };
-        let (index, of) = text.split_once('/').ok_or(NoShare)?;
+        let (index, of) = text.split_once('/').ok_or(InvalidShare)?;
         Self::new(number(index)?, number(of)?)
     }
 }
@@ -125,7 +125,7 @@ mod tests {
         for text in [
             "", "3", "0/8", "9/8", "1/0", "+1/8", "1/8/2", "a/b", " 1/8", "-1/8",
         ] {
-            assert_eq!(text.parse::<Share>(), Err(NoShare), "{text}");
+            assert_eq!(text.parse::<Share>(), Err(InvalidShare), "{text}");
         }
     }
 }

@@ -19,7 +19,7 @@ const HEADER: [&str; 7] = ["key", "seed", "block", "epoch", "step", "loss", "ste
 pub type RunSteps<'a> = (&'a BlockRow, Vec<Vec<StepRow>>);
 
 /// Whether `steps.csv` of `folder` is older than the runs in `blocks.csv`.
-pub fn steps_are_behind(folder: &Path) -> bool {
+pub fn is_steps_csv_outdated(folder: &Path) -> bool {
     let time = |name: &str| fs::metadata(folder.join(name)).and_then(|data| data.modified());
     match (time(NAME), time("blocks.csv")) {
         (Ok(steps), Ok(blocks)) => steps < blocks,
@@ -72,7 +72,7 @@ mod tests {
     fn steps_are_counted_over_the_epochs_and_a_loss_that_is_no_number_is_empty() {
         let folder = tempfile::tempdir().unwrap();
         let epochs = vec![vec![step(Some(0.5)), step(None)], vec![step(Some(0.25))]];
-        assert!(steps_are_behind(folder.path()));
+        assert!(is_steps_csv_outdated(folder.path()));
         let mut run = golden::ddpm().blocks[0].clone();
         (run.key, run.seed, run.block) = ("model=mlp,batch-size=8".into(), 42, 1);
         let runs = [(&run, Vec::new()), (&run, epochs)];

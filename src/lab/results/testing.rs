@@ -69,21 +69,21 @@ impl ResultSet {
 
 /// Panics unless the text contains `part`; the message has the whole text.
 #[track_caller]
-pub fn assert_says(text: impl AsRef<str>, part: impl AsRef<str>) {
+pub fn assert_contains(text: impl AsRef<str>, part: impl AsRef<str>) {
     let (text, part) = (text.as_ref(), part.as_ref());
     assert!(text.contains(part), "no `{part}` in\n{text}");
 }
 
 /// Panics unless the text begins with `part`; the message has the whole text.
 #[track_caller]
-pub fn assert_begins(text: impl AsRef<str>, part: impl AsRef<str>) {
+pub fn assert_starts_with(text: impl AsRef<str>, part: impl AsRef<str>) {
     let (text, part) = (text.as_ref(), part.as_ref());
     assert!(text.starts_with(part), "no `{part}` begins\n{text}");
 }
 
 /// Panics unless the text ends with `part`; the message has the whole text.
 #[track_caller]
-pub fn assert_ends(text: impl AsRef<str>, part: impl AsRef<str>) {
+pub fn assert_ends_with(text: impl AsRef<str>, part: impl AsRef<str>) {
     let (text, part) = (text.as_ref(), part.as_ref());
     assert!(text.ends_with(part), "no `{part}` ends\n{text}");
 }

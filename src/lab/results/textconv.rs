@@ -125,7 +125,7 @@ fn in_one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::testing::assert_says;
+    use crate::results::testing::assert_contains;
     use crate::results::{golden, write};
 
     fn golden_text(file: &str) -> String {
@@ -153,7 +153,7 @@ mod tests {
         assert!(text.contains("\nepoch 3: train_loss = "));
         assert_eq!(text.matches("# ").count(), 7);
         let text = golden_text("work.csv");
-        assert_says(
+        assert_contains(
             &text,
             "\nlayer down.conv1: op conv2d: tensor_bytes = 98304\n",
         );

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::base::temporary::remove_left;
+use crate::base::temporary::remove_abandoned;
 use crate::base::text::{one_line, snake_case};
 use crate::event::{EpochRow, Metrics, RunFacts};
 use crate::plan::AxisInfo;
 
 use super::columns::{
-    CONFUSIONS, Column, DURATION_COLUMNS, EPOCHS, FACTS, OPS, PARENT_COLUMNS, SESSIONS, TIMES,
-    WORK, fixed_column,
+    CONFUSION_COLUMNS, Column, DURATION_COLUMNS, EPOCH_COLUMNS, FACT_COLUMNS, OP_COLUMNS,
+    PARENT_COLUMNS, SESSION_COLUMNS, TIME_COLUMNS, WORK_COLUMNS, fixed_column,
 };
-use super::command_columns::{own_times, show_fact, show_time, timed_columns};
+use super::command_columns::{command_time_columns, show_fact, show_time, timed_columns};
 use super::field::Field;
 use super::files::{create_folder, remove, write_if_changed};
 use super::identity::IDENTITY;
@@ -31,8 +31,8 @@ use super::{BlockRow, EpochRecord, PlanFile, ResultSet, ResultsError, RunRow, Ti
 /// [`ResultsError::System`]; each file has its old or its new content then.
 pub fn write(folder: &Path, results: &ResultSet) -> Result<Vec<PathBuf>, ResultsError> {
     create_folder(folder)?;
-    remove_left(folder);
-    let order = Order::of(&results.plan);
+    remove_abandoned(folder);
+    let order = CellOrder::of(&results.plan);
     let files = [
         ("plan.json", Some(plan_json(&results.plan).into_bytes())),
         ("runs.csv", Some(runs_csv(results, &order))),
@@ -58,12 +58,12 @@ pub fn write(folder: &Path, results: &ResultSet) -> Result<Vec<PathBuf>, Results
 }
 
 /// Sorts rows in the order of the plan's cells, and looks up axis values by key.
-pub(super) struct Order<'a> {
+pub(super) struct CellOrder<'a> {
     places: BTreeMap<&'a str, usize>,
     plan: &'a PlanFile,
 }
 
-impl<'a> Order<'a> {
+impl<'a> CellOrder<'a> {
     pub(super) fn of(plan: &'a PlanFile) -> Self {
         let cells = plan.cells.iter().enumerate();
         Self {
@@ -114,38 +114,43 @@ pub fn axis_columns(plan: &PlanFile) -> Vec<String> {
 
 /// The header of `runs.csv` before the metrics.
 pub(crate) fn runs_header(plan: &PlanFile) -> Vec<String> {
-    header(plan, ["status", "reason"].into_iter().chain(names(FACTS)))
+    header(
+        plan,
+        ["status", "reason"].into_iter().chain(names(FACT_COLUMNS)),
+    )
 }
 
 /// The header of `epochs.csv` before the metrics.
 pub(crate) fn epochs_header(plan: &PlanFile) -> Vec<String> {
-    header(plan, names(EPOCHS))
+    header(plan, names(EPOCH_COLUMNS))
 }
 
 pub(crate) fn blocks_header(plan: &PlanFile) -> Vec<String> {
-    let of_parent = names(DURATION_COLUMNS).chain(names(SESSIONS));
+    let of_parent = names(DURATION_COLUMNS).chain(names(SESSION_COLUMNS));
     let mut header = header(
         plan,
-        names(PARENT_COLUMNS).chain(names(TIMES)).chain(of_parent),
+        names(PARENT_COLUMNS)
+            .chain(names(TIME_COLUMNS))
+            .chain(of_parent),
     );
-    header.extend(own_times(plan).map(str::to_owned));
+    header.extend(command_time_columns(plan).map(str::to_owned));
     header
 }
 
 pub(crate) fn ops_header(plan: &PlanFile) -> Vec<String> {
-    header(plan, names(OPS))
+    header(plan, names(OP_COLUMNS))
 }
 
 /// The header of `work.csv`: its rows have no seed, since all seeds of a cell do the same work.
 pub(crate) fn work_header(plan: &PlanFile) -> Vec<String> {
     let mut header = vec!["key".to_owned()];
     header.extend(axis_columns(plan));
-    header.extend(names(WORK).map(str::to_owned));
+    header.extend(names(WORK_COLUMNS).map(str::to_owned));
     header
 }
 
 pub(crate) fn confusion_header(plan: &PlanFile) -> Vec<String> {
-    header(plan, names(CONFUSIONS))
+    header(plan, names(CONFUSION_COLUMNS))
 }
 
 pub(crate) fn timings_header(plan: &PlanFile) -> Vec<String> {
@@ -168,7 +173,7 @@ fn names<R>(table: &[Column<R>]) -> impl Iterator<Item = &'static str> {
     table.iter().map(|column| column.name)
 }
 
-fn runs_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
+fn runs_csv(results: &ResultSet, order: &CellOrder<'_>) -> Vec<u8> {
     let facts = results.runs.iter().filter_map(|row| row.facts.as_ref());
     let metrics = metric_names(facts.map(|facts| &facts.metrics));
     let rows = order.sort(&results.runs, |row| &row.key, |row| row.seed);
@@ -177,7 +182,7 @@ fn runs_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
 }
 
 /// The row of a run in `runs.csv`.
-pub(super) fn run_fields(row: &RunRow, order: &Order<'_>, metrics: &[String]) -> Vec<String> {
+pub(super) fn run_fields(row: &RunRow, order: &CellOrder<'_>, metrics: &[String]) -> Vec<String> {
     let mut fields = order.identity(&row.key, row.seed);
     if row.axes.len() == order.plan.axes.len() {
         fields.splice(2.., row.axes.iter().cloned());
@@ -185,21 +190,21 @@ pub(super) fn run_fields(row: &RunRow, order: &Order<'_>, metrics: &[String]) ->
     fields.extend([row.status.show(), one_line(&row.reason)]);
     let facts = row.facts.as_ref();
     let show = |column| facts.map_or_else(String::new, |facts| show_fact(column, facts));
-    fields.extend(FACTS.iter().map(show));
+    fields.extend(FACT_COLUMNS.iter().map(show));
     fields.extend(metric_fields(metrics, facts.map(|facts| &facts.metrics)));
     fields
 }
 
 /// The facts of a run by column, as `runs.csv` shows them: first the fixed columns, then the metrics by name.
 pub fn fact_texts(facts: &RunFacts) -> Vec<(String, String)> {
-    let fixed = FACTS.iter();
+    let fixed = FACT_COLUMNS.iter();
     let fixed = fixed.map(|column| (column.name.to_owned(), show_fact(column, facts)));
     let metrics = facts.metrics.iter();
     let metrics = metrics.map(|(name, value)| (name.clone(), value.show_fact()));
     fixed.chain(metrics).collect()
 }
 
-fn epochs_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
+fn epochs_csv(results: &ResultSet, order: &CellOrder<'_>) -> Vec<u8> {
     let metrics = metric_names(results.epochs.iter().map(|row| &row.epoch.validation));
     let place = |row: &EpochRecord| (row.seed, row.epoch.epoch);
     let rows = order.sort(&results.epochs, |row| &row.key, place);
@@ -214,34 +219,34 @@ fn epochs_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
 /// The row of an epoch in `epochs.csv` after key, seed and axes.
 pub(super) fn epoch_fields(epoch: &EpochRow, metrics: &[String]) -> Vec<String> {
     let metrics = metric_fields(metrics, Some(&epoch.validation));
-    group(EPOCHS, epoch).chain(metrics).collect()
+    group(EPOCH_COLUMNS, epoch).chain(metrics).collect()
 }
 
 /// The text of `work.csv`; `None` if no work was counted.
-fn work_csv(results: &ResultSet, order: &Order<'_>) -> Option<Vec<u8>> {
+fn work_csv(results: &ResultSet, order: &CellOrder<'_>) -> Option<Vec<u8>> {
     // The rows of a cell keep the order in which their operations were first called.
     let rows = order.sort(&results.work, |row| &row.key, |_| ());
     let fields = rows.into_iter().map(|row| {
         let mut fields = vec![row.key.clone()];
         fields.extend(order.axes(&row.key));
-        fields.extend(group(WORK, row));
+        fields.extend(group(WORK_COLUMNS, row));
         fields
     });
     (!results.work.is_empty()).then(|| csv_text(work_header(&results.plan), fields))
 }
 
 /// The text of `confusion.csv`; `None` without classifiers.
-fn confusion_csv(results: &ResultSet, order: &Order<'_>) -> Option<Vec<u8>> {
+fn confusion_csv(results: &ResultSet, order: &CellOrder<'_>) -> Option<Vec<u8>> {
     let rows = order.sort(&results.confusions, |row| &row.key, |row| row.seed);
     let fields = rows.into_iter().map(|row| {
         let mut fields = order.identity(&row.key, row.seed);
-        fields.extend(group(CONFUSIONS, row));
+        fields.extend(group(CONFUSION_COLUMNS, row));
         fields
     });
     (!results.confusions.is_empty()).then(|| csv_text(confusion_header(&results.plan), fields))
 }
 
-fn blocks_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
+fn blocks_csv(results: &ResultSet, order: &CellOrder<'_>) -> Vec<u8> {
     let rows = order.sort(&results.blocks, |row| &row.key, |row| (row.seed, row.block));
     let fields = rows.into_iter().map(|row| {
         let mut fields = order.identity(&row.key, row.seed);
@@ -257,15 +262,15 @@ pub(super) fn block_fields(row: &BlockRow, plan: &PlanFile) -> Vec<String> {
     let mut fields: Vec<String> = ends.collect();
     let times = row.times.as_deref();
     let show = |column| times.map_or_else(String::new, |times| show_time(column, times));
-    fields.extend(TIMES.iter().map(show));
+    fields.extend(TIME_COLUMNS.iter().map(show));
     fields.extend(group(DURATION_COLUMNS, row));
-    fields.extend(group(SESSIONS, row));
+    fields.extend(group(SESSION_COLUMNS, row));
     let own = |name: &str| times.and_then(|times| times.own.get(name)).copied();
-    fields.extend(own_times(plan).map(|name| own(name).show_measured()));
+    fields.extend(command_time_columns(plan).map(|name| own(name).show_measured()));
     fields
 }
 
-fn timings_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
+fn timings_csv(results: &ResultSet, order: &CellOrder<'_>) -> Vec<u8> {
     let rows = order.sort(&results.timings, |row| &row.key, |_| ());
     let fields = rows.into_iter().map(|row| {
         let mut fields = vec![row.key.clone()];

@@ -1,4 +1,4 @@
-//! [`Memory`]: the finished runs known to a search, of this and earlier invocations.
+//! [`KnownRuns`]: the finished runs known to a search, of this and earlier invocations.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use crate::event::{EpochRow, RunOutcome, Status};
 use crate::plan::{CostSpec, LimitsSpec};
 use crate::results::store::{RunKeys, Store, StoredRun};
 
-use super::values::Reader;
+use super::values::ObjectiveReader;
 
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct KnownRun {
     pub(super) keys: RunKeys,
     pub(super) status: Status,
     pub(super) reason: String,
@@ -21,9 +21,9 @@ pub(super) struct Known {
 }
 
 #[derive(Debug)]
-pub(super) struct Memory {
-    reader: Arc<Reader>,
-    runs: HashMap<Arc<str>, Vec<Known>>,
+pub(super) struct KnownRuns {
+    reader: Arc<ObjectiveReader>,
+    runs: HashMap<Arc<str>, Vec<KnownRun>>,
     /// Seconds from the start of each earlier invocation to the end of its last run.
     sessions: BTreeMap<Arc<str>, f64>,
     used: Used,
@@ -52,9 +52,9 @@ impl Used {
     }
 }
 
-impl Memory {
+impl KnownRuns {
     /// Starts without runs; `cores` is the number of cores counted for a run that ran alone.
-    pub(super) fn new(reader: Arc<Reader>, cores: usize) -> Self {
+    pub(super) fn new(reader: Arc<ObjectiveReader>, cores: usize) -> Self {
         Self {
             reader,
             runs: HashMap::new(),
@@ -72,13 +72,13 @@ impl Memory {
                 continue;
             }
             let (facts, times) = (run.facts.as_deref(), run.times.as_deref());
-            self.insert(Known {
+            self.insert(KnownRun {
                 keys: run.keys.clone(),
                 status: run.status,
                 reason: run.reason.clone(),
                 limits: run.limits.as_ref().clone(),
                 values: self.reader.values(facts, times, run.wall_s, &run.epochs),
-                epochs: self.reader.replayed(&run.epochs),
+                epochs: self.reader.epochs_without_steps(&run.epochs),
             });
         }
     }
@@ -104,17 +104,17 @@ impl Memory {
     /// Adds a run that ended in this invocation.
     pub(super) fn add(&mut self, keys: RunKeys, limits: LimitsSpec, outcome: &RunOutcome) {
         self.used.add(&keys, outcome.wall_s, self.cores);
-        self.insert(Known {
+        self.insert(KnownRun {
             keys,
             status: outcome.status,
             reason: outcome.reason.clone(),
             limits,
             values: self.reader.values_of(outcome),
-            epochs: self.reader.replayed(&outcome.epochs),
+            epochs: self.reader.epochs_without_steps(&outcome.epochs),
         });
     }
 
-    fn insert(&mut self, known: Known) {
+    fn insert(&mut self, known: KnownRun) {
         let runs = self.runs.entry(known.keys.cell_hash.clone()).or_default();
         runs.retain(|other| other.keys != known.keys);
         runs.push(known);
@@ -122,14 +122,15 @@ impl Memory {
 
     /// Runs that match `keys`, complete or ended early, and would end the same under `limits`: complete runs first,
     /// then the longest.
-    pub(super) fn find(&self, keys: &RunKeys, limits: &LimitsSpec) -> Vec<&Known> {
+    pub(super) fn find(&self, keys: &RunKeys, limits: &LimitsSpec) -> Vec<&KnownRun> {
         let runs = self.runs.get(&keys.cell_hash).into_iter().flatten();
-        let matches = |known: &&Known| {
+        let matches = |known: &&KnownRun| {
             let mut whole = known.keys.clone();
             whole.until = None;
-            whole.share_facts(keys) && StoredRun::ends_same(known.status, &known.limits, limits)
+            whole.has_same_facts_as(keys)
+                && StoredRun::would_end_the_same(known.status, &known.limits, limits)
         };
-        let mut found: Vec<&Known> = runs.filter(matches).collect();
+        let mut found: Vec<&KnownRun> = runs.filter(matches).collect();
         found.sort_by_key(|known| std::cmp::Reverse(known.keys.until.unwrap_or(usize::MAX)));
         found
     }

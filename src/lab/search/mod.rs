@@ -16,7 +16,7 @@ mod source;
 mod study;
 mod values;
 
-pub use record::{Ending, Record};
+pub use record::{TrialRecord, TrialResult};
 pub use shares::{check_shares, share_of_trial};
 pub use source::{Search, SearchOptions};
 

@@ -1,23 +1,23 @@
-//! [`Record`]: a finished trial, as samplers and pruners see it.
+//! [`TrialRecord`]: a finished trial, as samplers and pruners see it.
 
 use crate::plan::search::Point;
 
 /// A finished trial.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Record {
+pub struct TrialRecord {
     /// Number of the trial in its study.
     pub number: usize,
     /// The trial's point in the search space.
     pub point: Point,
     /// How the trial ended.
-    pub ending: Ending,
+    pub ending: TrialResult,
     /// Reported values by step (epoch), smaller is better; a value may be NaN. Steps increase.
     pub curve: Vec<(usize, f64)>,
 }
 
 /// How a trial ended.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ending {
+pub enum TrialResult {
     /// Complete, with a value for every objective, smaller is better.
     Done(Vec<f64>),
     /// A pruner ended the trial after its last reported step.
@@ -26,12 +26,12 @@ pub enum Ending {
     Failed,
 }
 
-impl Record {
+impl TrialRecord {
     /// Values of the objectives, if it is done.
     pub fn values(&self) -> Option<&[f64]> {
         match &self.ending {
-            Ending::Done(values) => Some(values),
-            Ending::Pruned | Ending::Failed => None,
+            TrialResult::Done(values) => Some(values),
+            TrialResult::Pruned | TrialResult::Failed => None,
         }
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::event::{EpochRow, Job, KeptTrial, Pruned, RunId, Status, Trial};
-use crate::execute::Next;
+use crate::execute::SourceItem;
 use crate::plan::Feasibility;
 use crate::plan::search::PrunedInfo;
 
-use super::memory::Known;
+use super::memory::KnownRun;
 use super::source::{Proposal, Search};
-use super::{Ending, Record, follow_ups, pruner};
+use super::{TrialRecord, TrialResult, follow_ups, pruner};
 
 /// Number of best trials whose weights are kept, unless `train.save-to` keeps those of all.
 const KEPT: usize = 5;
@@ -18,7 +18,7 @@ const KEPT: usize = 5;
 struct Settled {
     status: Status,
     reason: String,
-    ending: Ending,
+    ending: TrialResult,
     values: Vec<Option<f64>>,
     pruned: Option<PrunedInfo>,
     curve: Vec<(usize, f64)>,
@@ -27,7 +27,7 @@ struct Settled {
 impl Search<'_> {
     /// Returns the proposed trial as kept if its result is known, otherwise as a run to execute; `None` if no run is
     /// allowed.
-    pub(super) fn settle(&mut self, mut proposal: Proposal) -> Option<Next> {
+    pub(super) fn reuse_or_run(&mut self, mut proposal: Proposal) -> Option<SourceItem> {
         let cell = &proposal.trial.cell;
         let why_not = match &cell.feasibility {
             Feasibility::Runs => None,
@@ -52,12 +52,17 @@ impl Search<'_> {
                 Some(self.kept(&proposal, settled.status, settled.reason))
             }
             (None, Some((status, reason))) => {
-                let looks_on = self.options.only_kept && !self.spec.learns();
+                let looks_on = self.options.only_kept && !self.spec.depends_on_results();
                 if status == Status::Skipped && !looks_on {
                     // The study's other trials would be skipped for the same reason.
                     self.studies[proposal.study].close();
                 }
-                self.note(proposal.study, &proposal.trial, Ending::Failed, Vec::new());
+                self.note(
+                    proposal.study,
+                    &proposal.trial,
+                    TrialResult::Failed,
+                    Vec::new(),
+                );
                 Some(self.kept(&proposal, status, reason))
             }
             (None, None) if self.options.only_kept => {
@@ -89,7 +94,7 @@ impl Search<'_> {
         if proposal.trial.info.role.is_trial() {
             let study = &mut self.studies[proposal.study];
             study.follow_ups = Some(Vec::new());
-            if self.spec.learns() {
+            if self.spec.depends_on_results() {
                 study.close();
             }
         }
@@ -97,7 +102,7 @@ impl Search<'_> {
 
     /// The trial's result from known runs. The pruner is replayed, since it may have seen other trials when the run was
     /// made.
-    fn settled(&self, proposal: &Proposal, found: &[&Known]) -> Option<Settled> {
+    fn settled(&self, proposal: &Proposal, found: &[&KnownRun]) -> Option<Settled> {
         for known in found {
             let curve = self.reader.curve(&proposal.trial.cell.spec, &known.epochs);
             match (
@@ -120,7 +125,7 @@ impl Search<'_> {
                     return Some(Settled {
                         status: Status::Pruned,
                         reason: pruned.reason,
-                        ending: Ending::Pruned,
+                        ending: TrialResult::Pruned,
                         values: prefix.values.clone(),
                         pruned: Some(pruned.info),
                         curve,
@@ -162,15 +167,15 @@ impl Search<'_> {
         metric: &str,
     ) -> Option<Pruned> {
         let past = self.studies[study].past(number, self.lag());
-        let verdict = pruner::judge(self.spec, past, curve)?;
+        let verdict = pruner::prune_decision(self.spec, past, curve)?;
         Some(self.reader.pruned(verdict, metric))
     }
 
-    pub(super) fn begin(&mut self, proposal: Proposal) -> Next {
+    pub(super) fn begin(&mut self, proposal: Proposal) -> SourceItem {
         let job = self.job(&proposal);
         self.studies[proposal.study].running += 1;
         self.running.insert(job.id, proposal);
-        Next::Run(job)
+        SourceItem::Run(job)
     }
 
     fn job(&self, proposal: &Proposal) -> Job {
@@ -192,8 +197,8 @@ impl Search<'_> {
         }
     }
 
-    fn kept(&self, proposal: &Proposal, status: Status, reason: String) -> Next {
-        Next::Kept(KeptTrial {
+    fn kept(&self, proposal: &Proposal, status: Status, reason: String) -> SourceItem {
+        SourceItem::Kept(KeptTrial {
             job: self.job(proposal),
             status,
             reason,
@@ -205,7 +210,7 @@ impl Search<'_> {
         &mut self,
         position: usize,
         trial: &Trial,
-        ending: Ending,
+        ending: TrialResult,
         curve: Vec<(usize, f64)>,
     ) {
         let info = &trial.info;
@@ -213,7 +218,7 @@ impl Search<'_> {
             return;
         }
         let study = &mut self.studies[position];
-        study.tell(Record {
+        study.tell(TrialRecord {
             number: info.number,
             point: info.point.clone(),
             ending,

@@ -16,12 +16,12 @@ pub fn share_of_trial(
     of: usize,
     (study, number): (usize, usize),
 ) -> usize {
-    let place = if search.learns() {
+    let place = if search.depends_on_results() {
         study
     } else {
         number * studies + study
     };
-    Share::owner(place, of)
+    Share::share_of_item(place, of)
 }
 
 /// Refuses to divide a search with dependent trials that has fewer studies than shares: a share would never have
@@ -30,7 +30,7 @@ pub fn share_of_trial(
 /// # Errors
 /// A sentence for the user.
 pub fn check_shares(search: &SearchSpec, studies: usize, shares: usize) -> Result<(), String> {
-    if !search.learns() || studies >= shares {
+    if !search.depends_on_results() || studies >= shares {
         return Ok(());
     }
     let learns = match search.sampler {
@@ -72,11 +72,11 @@ mod tests {
 
     fn owned(search: &SearchSpec, studies: usize, share: &str) -> Vec<(usize, usize)> {
         let share: Share = share.parse().unwrap();
-        check_shares(search, studies, share.of()).unwrap();
+        check_shares(search, studies, share.share_count()).unwrap();
         let all =
             (0..search.trials).flat_map(|number| (0..studies).map(move |study| (study, number)));
         all.filter(|&(study, number)| {
-            share_of_trial(search, studies, share.of(), (study, number)) == share.index()
+            share_of_trial(search, studies, share.share_count(), (study, number)) == share.index()
         })
         .collect()
     }

@@ -10,19 +10,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::event::{EpochRow, Job, Member, Pruned, RunId, RunOutcome, Trial};
-use crate::execute::{Next, Source};
+use crate::execute::{Source, SourceItem};
 use crate::plan::search::{Point, SearchSpec, TrialInfo, TrialRole};
 use crate::plan::{Plan, PlannedCell};
 use crate::results::Share;
 use crate::results::store::{RunConditions, RunKeys, Store};
 
-use super::Ending;
+use super::TrialResult;
 use super::follow_ups::{self, Weights};
-use super::memory::Memory;
+use super::memory::KnownRuns;
 use super::sampler::Sampler;
 use super::shares::share_of_trial;
 use super::study::{FollowUpRun, Study, info};
-use super::values::Reader;
+use super::values::ObjectiveReader;
 
 /// Options of a search.
 #[derive(Default)]
@@ -40,7 +40,9 @@ pub struct SearchOptions {
 
 /// Whether this invocation runs a trial, given as `(study, number)`.
 fn is_own(plan: &Plan, spec: &SearchSpec, share: Option<Share>, trial: (usize, usize)) -> bool {
-    share.is_none_or(|share| share_of_trial(spec, plan.len(), share.of(), trial) == share.index())
+    share.is_none_or(|share| {
+        share_of_trial(spec, plan.len(), share.share_count(), trial) == share.index()
+    })
 }
 
 /// Proposes the runs of a search, one after another, and receives their results.
@@ -50,8 +52,8 @@ pub struct Search<'a> {
     pub(super) conditions: &'a RunConditions,
     pub(super) options: SearchOptions,
     pub(super) sampler: Sampler,
-    pub(super) reader: Arc<Reader>,
-    pub(super) memory: Memory,
+    pub(super) reader: Arc<ObjectiveReader>,
+    pub(super) memory: KnownRuns,
     pub(super) studies: Vec<Study>,
     pub(super) running: HashMap<RunId, Proposal>,
     pub(super) weights: Weights,
@@ -74,12 +76,14 @@ impl<'a> Search<'a> {
         options: SearchOptions,
     ) -> Self {
         let sampler = Sampler::of(spec);
-        let reader = Arc::new(Reader::new(spec, plan.report.target.first()));
-        let mut memory = Memory::new(Arc::clone(&reader), conditions.cores);
+        let reader = Arc::new(ObjectiveReader::new(spec, plan.report.target.first()));
+        let mut memory = KnownRuns::new(Arc::clone(&reader), conditions.cores);
         if !options.fresh {
             memory.add_store(store, options.retry);
         }
-        let is_own = |study: usize| !spec.learns() || is_own(plan, spec, options.share, (study, 0));
+        let is_own = |study: usize| {
+            !spec.depends_on_results() || is_own(plan, spec, options.share, (study, 0))
+        };
         let study = |index: usize| Study::new(index, plan.space_of(index), plan.trials_of(index));
         let studies = (0..plan.len()).filter(|study| is_own(*study)).map(study);
         Self {
@@ -101,7 +105,7 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn lag(&self) -> usize {
-        if self.spec.learns() {
+        if self.spec.depends_on_results() {
             self.spec.lag
         } else {
             usize::MAX
@@ -223,12 +227,12 @@ impl<'a> Search<'a> {
     }
 
     /// The next follow-up run (regret run, member or ensemble) of the study at `position`, once its trials have ended.
-    fn after_the_trials(&mut self, position: usize) -> Option<Next> {
+    fn after_the_trials(&mut self, position: usize) -> Option<SourceItem> {
         let study = &self.studies[position];
         let mut left = match &study.follow_ups {
             Some(follow_ups) => follow_ups.clone(),
             None if !study.is_over() => return None,
-            None if self.options.share.is_some() && !self.spec.learns() => Vec::new(),
+            None if self.options.share.is_some() && !self.spec.depends_on_results() => Vec::new(),
             None => self.follow_up_runs(study),
         };
         let waits = left.last() == Some(&FollowUpRun::Ensemble) && study.running > 0;
@@ -244,7 +248,7 @@ impl<'a> Search<'a> {
             }
             FollowUpRun::Ensemble => self.ensemble(position)?,
         };
-        self.settle(proposal)
+        self.reuse_or_run(proposal)
     }
 }
 
@@ -254,7 +258,7 @@ impl Source for Search<'_> {
         self.studies.iter().map(left).sum()
     }
 
-    fn next(&mut self) -> Option<Next> {
+    fn next(&mut self) -> Option<SourceItem> {
         loop {
             self.check_limits();
             let Some(position) = self.ready() else {
@@ -262,7 +266,7 @@ impl Source for Search<'_> {
                 return studies.find_map(|position| self.after_the_trials(position));
             };
             let proposal = self.propose(position);
-            if let Some(next) = proposal.and_then(|proposal| self.settle(proposal)) {
+            if let Some(next) = proposal.and_then(|proposal| self.reuse_or_run(proposal)) {
                 return Some(next);
             }
         }
@@ -294,7 +298,7 @@ impl Source for Search<'_> {
         trial.info.values = self.reader.values_of(outcome);
         trial.info.pruned = outcome.pruned.as_ref().map(|pruned| pruned.info.clone());
         let ending = match &outcome.pruned {
-            Some(_) => Ending::Pruned,
+            Some(_) => TrialResult::Pruned,
             None => self.reader.ending(outcome.status, &trial.info.values),
         };
         let curve = self.reader.curve(&trial.cell.spec, &outcome.epochs);

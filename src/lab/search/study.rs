@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::base::units::human;
 use crate::plan::search::{Point, PrunedInfo, Space, TrialInfo, TrialRole};
 
-use super::sampler::Proposed;
-use super::{Ending, Record};
+use super::sampler::ProposedPoints;
+use super::{TrialRecord, TrialResult};
 
 #[derive(Debug)]
 pub(super) struct Study {
@@ -15,12 +15,12 @@ pub(super) struct Study {
     pub(super) space: Space,
     pub(super) limit: usize,
     /// Points of the trials so far.
-    pub(super) proposed: Proposed,
+    pub(super) proposed: ProposedPoints,
     next: usize,
     /// Finished trials, up to the first unfinished one.
-    ended: Vec<Record>,
+    ended: Vec<TrialRecord>,
     /// Finished trials after the first unfinished one.
-    early: BTreeMap<usize, Record>,
+    early: BTreeMap<usize, TrialRecord>,
     /// Done trials with the value of the first objective (smaller is better), best first.
     best: Vec<Ranked>,
     /// Pruned trials with their points.
@@ -53,7 +53,7 @@ impl Study {
             index,
             space,
             limit,
-            proposed: Proposed::default(),
+            proposed: ProposedPoints::default(),
             next: 0,
             ended: Vec::new(),
             early: BTreeMap::new(),
@@ -89,20 +89,20 @@ impl Study {
     }
 
     /// The trials that a decision about trial `number` depends on.
-    pub(super) fn past(&self, number: usize, lag: usize) -> &[Record] {
+    pub(super) fn past(&self, number: usize, lag: usize) -> &[TrialRecord] {
         let known = number.saturating_sub(lag).min(self.ended.len());
         &self.ended[..known]
     }
 
     /// Records a finished trial; a repeated run of a recorded trial is ignored.
-    pub(super) fn tell(&mut self, record: Record) {
+    pub(super) fn tell(&mut self, record: TrialRecord) {
         if record.number < self.ended.len() || self.early.contains_key(&record.number) {
             return;
         }
         match &record.ending {
-            Ending::Done(values) => self.rank(&record, values.first().copied()),
-            Ending::Pruned => self.pruned.push((record.number, record.point.clone())),
-            Ending::Failed => {}
+            TrialResult::Done(values) => self.rank(&record, values.first().copied()),
+            TrialResult::Pruned => self.pruned.push((record.number, record.point.clone())),
+            TrialResult::Failed => {}
         }
         self.early.insert(record.number, record);
         while let Some(record) = self.early.remove(&self.ended.len()) {
@@ -110,7 +110,7 @@ impl Study {
         }
     }
 
-    fn rank(&mut self, record: &Record, loss: Option<f64>) {
+    fn rank(&mut self, record: &TrialRecord, loss: Option<f64>) {
         let Some(loss) = loss else { return };
         let number = record.number;
         let order = |other: &Ranked| other.loss.total_cmp(&loss).then(other.number.cmp(&number));

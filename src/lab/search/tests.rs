@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use crate::event::{EpochRow, Job, Pruned, RunFacts, RunOutcome, Status};
-use crate::execute::{Next, Source};
+use crate::execute::{Source, SourceItem};
 use crate::plan::Plan;
 use crate::results::Share;
 use crate::results::store::Store;
@@ -121,15 +121,15 @@ fn drive(search: &mut Search<'_>, slots: usize, dice: u64) -> Ends {
     loop {
         while running.len() < slots {
             match search.next() {
-                Some(Next::Run(job)) => running.push(RunningTrial { job, epoch: 0 }),
-                Some(Next::Kept(kept)) => {
+                Some(SourceItem::Run(job)) => running.push(RunningTrial { job, epoch: 0 }),
+                Some(SourceItem::Kept(kept)) => {
                     let job = kept.job;
                     ends.insert(
                         job.id.cell,
                         (job.spec.key.clone(), kept.status, kept.reason),
                     );
                 }
-                Some(Next::NotNeeded(_)) => panic!("every trial is needed"),
+                Some(SourceItem::NotNeeded(_)) => panic!("every trial is needed"),
                 None => break,
             }
         }
@@ -195,7 +195,7 @@ fn another_seed_gives_other_trials_and_more_trials_begin_with_the_same() {
 fn a_trial_waits_for_the_trials_that_its_proposal_depends_on() {
     let plan = plan(&["search.lag=0"]);
     searching(&plan, SearchOptions::default(), |search| {
-        let Some(Next::Run(mut job)) = search.next() else {
+        let Some(SourceItem::Run(mut job)) = search.next() else {
             panic!("a first trial");
         };
         assert!(search.next().is_none(), "lag 0: one after the other");
@@ -204,7 +204,7 @@ fn a_trial_waits_for_the_trials_that_its_proposal_depends_on() {
         let value = job.trial.unwrap().info.values[0].unwrap();
         let loss = outcome.facts.as_ref().unwrap().best_loss.unwrap();
         assert!((value - loss).abs() < 1e-8);
-        assert!(matches!(search.next(), Some(Next::Run(_))));
+        assert!(matches!(search.next(), Some(SourceItem::Run(_))));
     });
 }
 

@@ -1,17 +1,17 @@
-//! [`Reader`]: extracts from runs what a search needs: objective values and values reported per epoch.
+//! [`ObjectiveReader`]: extracts from runs what a search needs: objective values and values reported per epoch.
 
 use crate::event::{EpochRow, Pruned, RunFacts, RunOutcome, RunTimes, Status};
 use crate::plan::search::{ObjectiveDirection, ObjectiveSpec, PrunedInfo, PrunerSpec, SearchSpec};
-use crate::plan::{CellSpec, ReachSpec};
+use crate::plan::{CellSpec, MetricTargetSpec};
 use crate::results::objective;
 
-use super::Ending;
+use super::TrialResult;
 use super::study::reason;
 
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct ObjectiveReader {
     objectives: Vec<ObjectiveSpec>,
-    target: Option<ReachSpec>,
+    target: Option<MetricTargetSpec>,
     /// The column of `epochs.csv` that the pruner uses.
     watched: Option<String>,
     prunes: bool,
@@ -19,13 +19,13 @@ pub(super) struct Reader {
     limit: &'static str,
 }
 
-impl Reader {
-    pub(super) fn new(spec: &SearchSpec, target: Option<&ReachSpec>) -> Self {
+impl ObjectiveReader {
+    pub(super) fn new(spec: &SearchSpec, target: Option<&MetricTargetSpec>) -> Self {
         let first = spec.objectives.first();
         Self {
             objectives: spec.objectives.clone(),
             target: target.cloned(),
-            watched: first.and_then(ObjectiveSpec::watched),
+            watched: first.and_then(ObjectiveSpec::pruner_column),
             prunes: spec.pruner.prunes(),
             limit: match spec.pruner {
                 PrunerSpec::SuccessiveHalving(_) => "the limit of its rung, from",
@@ -40,7 +40,7 @@ impl Reader {
     }
 
     /// Copies of the epochs without steps, to repeat the pruner's decisions; empty without a pruner.
-    pub(super) fn replayed(&self, epochs: &[EpochRow]) -> Vec<EpochRow> {
+    pub(super) fn epochs_without_steps(&self, epochs: &[EpochRow]) -> Vec<EpochRow> {
         let bare = |row: &EpochRow| EpochRow {
             steps: Vec::new(),
             ..row.clone()
@@ -69,15 +69,15 @@ impl Reader {
     }
 
     /// The ending of a run that was not pruned: done if all objectives have finite values, else failed.
-    pub(super) fn ending(&self, status: Status, values: &[Option<f64>]) -> Ending {
+    pub(super) fn ending(&self, status: Status, values: &[Option<f64>]) -> TrialResult {
         let loss = |(spec, value): (&ObjectiveSpec, &Option<f64>)| {
             let value = value.filter(|value| value.is_finite());
             value.map(|value| spec.direction.as_loss(value))
         };
         let losses: Option<Vec<f64>> = self.objectives.iter().zip(values).map(loss).collect();
         match losses {
-            Some(losses) if status == Status::Done => Ending::Done(losses),
-            _ => Ending::Failed,
+            Some(losses) if status == Status::Done => TrialResult::Done(losses),
+            _ => TrialResult::Failed,
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::plan::{Claim, TestedSpec, Verdict};
 use crate::report::view::View;
 
-use super::effect::paired;
+use super::effect::paired_ratio;
 use super::outcome::Outcome;
 use super::recommendation::{Recommendation, text};
 use super::rules::{self, RULES};
@@ -27,8 +27,8 @@ impl<'v, 'a> AdviceData<'v, 'a> {
     pub(super) fn of(view: &'v View<'a>) -> Self {
         let outcomes = Outcome::all(view);
         // Changes that the manifest lists as tested by earlier results.
-        let mut tested: Vec<TestedSpec> = view.set.plan.reported("tested");
-        tested.extend(outcomes.iter().filter_map(Outcome::settled));
+        let mut tested: Vec<TestedSpec> = view.set.plan.report_setting("tested");
+        tested.extend(outcomes.iter().filter_map(Outcome::as_tested_change));
         let mut advice_data = Self {
             studies: WorkGroup::all(view, &outcomes),
             outcomes,
@@ -79,7 +79,7 @@ fn is_refused(
     let column = one.column;
     let is_no_gain = || {
         let measured = study.at(&one.setting, &one.to);
-        let measured = measured.and_then(|cell| paired(cell, study.anchor, column));
+        let measured = measured.and_then(|cell| paired_ratio(cell, study.anchor, column));
         measured.is_some_and(|measured| measured.improvement(column)[0] < 1.0)
     };
     let is_same = |other: &Recommendation| {
@@ -111,8 +111,8 @@ pub(super) fn outperformed_values(advice_data: &AdviceData<'_, '_>) -> Vec<Teste
                 verdict: Verdict::Refuted,
             };
             let is_other = other.info.key != best.info.key && !tested.contains(&known);
-            let gain = paired(other, best, column).map(|found| found.improvement(column)[0]);
-            if is_other && gain.is_some_and(|gain| gain < rules::WORTH) {
+            let gain = paired_ratio(other, best, column).map(|found| found.improvement(column)[0]);
+            if is_other && gain.is_some_and(|gain| gain < rules::MIN_GAIN) {
                 tested.push(known);
             }
         }

@@ -11,7 +11,7 @@ use crate::report::names;
 use crate::report::search::{Search, best_trials};
 use crate::report::view::View;
 
-use super::manifests::{Cells, OwnFile, Settings, head, section};
+use super::manifests::{GeneratedFile, ManifestCells, Settings, head, section};
 
 /// First line of every `best.toml` that this program writes.
 const FIRST_LINE: &str = "# Written by Fieldtrial: the best of the search";
@@ -19,9 +19,9 @@ const FIRST_LINE: &str = "# Written by Fieldtrial: the best of the search";
 const ONE: &str = "best";
 
 /// The file `best.toml` for the results `name` in `folder`, ready to write.
-pub(super) fn best_file(folder: &Path, name: &str, view: &View<'_>) -> OwnFile {
+pub(super) fn best_file(folder: &Path, name: &str, view: &View<'_>) -> GeneratedFile {
     let search = Search::of(view);
-    OwnFile {
+    GeneratedFile {
         path: folder.join("best.toml"),
         mark: FIRST_LINE,
         text: search.and_then(|search| Some(text(&search, name)?.into_bytes())),
@@ -31,7 +31,7 @@ pub(super) fn best_file(folder: &Path, name: &str, view: &View<'_>) -> OwnFile {
 /// Text of the manifest; `None` if no trial is done.
 fn text(search: &Search<'_, '_>, name: &str) -> Option<String> {
     let view = search.view;
-    let mut cells = Cells::default();
+    let mut cells = ManifestCells::default();
     let mut comments = Vec::new();
     for (study, trial) in best_trials(search) {
         let mut set = cells.settings(view, trial.cell)?;
@@ -41,7 +41,7 @@ fn text(search: &Search<'_, '_>, name: &str) -> Option<String> {
         } else {
             kebab_case(&study.name)
         };
-        let first = search.first();
+        let first = search.first_objective();
         let value = first.value(&trial).map(|value| first.show(value));
         comments.push(format!(
             "# {matrix}: {}, {} {}.\n",
@@ -123,7 +123,7 @@ fn report(view: &View<'_>) -> String {
         use AnswerPart::{Along, Gain, Scaling};
         !matches!(part, Along(_) | Gain(_) | Scaling(_))
     };
-    let mut answer: Vec<AnswerPart> = plan.reported("answer");
+    let mut answer: Vec<AnswerPart> = plan.report_setting("answer");
     answer.retain(is_kept);
     if !answer.is_empty() {
         fields.insert("answer".to_owned(), json!(answer));

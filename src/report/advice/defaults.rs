@@ -20,7 +20,10 @@ const FIELDS: [&str; 10] = [
 ];
 
 /// The cell's specification without keys that have their default value; `None` if this version cannot read it.
-pub(super) fn shortest(view: &View<'_>, cell: &Cell<'_>) -> Option<Map<String, Value>> {
+pub(super) fn spec_without_defaults(
+    view: &View<'_>,
+    cell: &Cell<'_>,
+) -> Option<Map<String, Value>> {
     let mut whole = Map::new();
     for name in FIELDS {
         whole.insert(name.to_owned(), view.section(cell, name)?.clone());

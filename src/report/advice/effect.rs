@@ -2,7 +2,7 @@
 
 use crate::compare::Ratio;
 use crate::plan::{Claim, PredictedColumn, Verdict};
-use crate::report::comparison::spread::{of_runs, over_blocks, quotient};
+use crate::report::comparison::spread::{of_runs, ratio_of_medians, statistic_over_blocks};
 use crate::report::view::Cell;
 use crate::results::{IntervalKind, value};
 
@@ -10,7 +10,7 @@ use crate::results::{IntervalKind, value};
 pub(super) const FEWEST_PAIRS: usize = 3;
 
 /// The reason of a confirmed prediction whose measured interval is better than the predicted one.
-pub(super) const BETTER: &str = "better than predicted";
+pub(super) const BETTER_THAN_PREDICTED: &str = "better than predicted";
 
 /// The measured ratio of a column of two cells.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,7 +42,7 @@ impl Measured {
 /// `None` without such pairs.
 ///
 /// Runs of the same block are close in time, so that slow drift affects both alike.
-pub(super) fn paired(
+pub(super) fn paired_ratio(
     cell: &Cell<'_>,
     against: &Cell<'_>,
     column: PredictedColumn,
@@ -57,7 +57,7 @@ pub(super) fn paired(
         column.name()
     );
     let pairs = before.len();
-    let ratio = over_blocks(&key, &[before, after], &quotient)?;
+    let ratio = statistic_over_blocks(&key, &[before, after], &ratio_of_medians)?;
     Some(Measured { ratio, pairs })
 }
 
@@ -106,7 +106,7 @@ pub(super) fn verdict(
         let why = "all of the measured interval is worse than predicted";
         (Verdict::Refuted, why)
     } else if worst > floor && worst > high {
-        (Verdict::Confirmed, BETTER)
+        (Verdict::Confirmed, BETTER_THAN_PREDICTED)
     } else if worst > floor {
         let why = "the measured interval meets the predicted one and excludes the opposite";
         (Verdict::Confirmed, why)

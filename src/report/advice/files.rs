@@ -11,22 +11,22 @@ use crate::results::{self, RecommendationRow, ResultSet, csv_of};
 
 use super::advice_data::{AdviceData, outperformed_values};
 use super::best::best_file;
-use super::manifests::OwnFile;
-use super::next::{FIRST_LINE, prediction, text_of};
+use super::manifests::GeneratedFile;
+use super::next::{FIRST_LINE, next_manifest_text, prediction};
 use super::outcome::Outcome;
 use super::section::{Advice, measured};
 
 /// The files of a report's recommendations, ready to write.
-pub(crate) struct AdviceFiles([OwnFile; 3]);
+pub(crate) struct AdviceFiles([GeneratedFile; 3]);
 
 /// Recommendations for results in `folder`, with the command that tests them and the measured outcomes, and the files
 /// to write.
 pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
     let advice_data = AdviceData::of(view);
     let mut advice = Advice::from(view, &advice_data);
-    let name = names::of_results(folder, view.set);
+    let name = names::name_of_results(folder, view.set);
     let tested = outperformed_values(&advice_data);
-    let manifest = text_of(view, &name, &advice_data, &tested);
+    let manifest = next_manifest_text(view, &name, &advice_data, &tested);
     let outcomes = outcomes(folder, &name);
     let mut rows = Vec::new();
     let recommended = advice_data.recommendations.iter();
@@ -48,12 +48,12 @@ pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
         advice.command = format!("fieldtrial run reports/{name}/next.toml");
     }
     advice.merge();
-    let next = OwnFile {
+    let next = GeneratedFile {
         path: folder.join("next.toml"),
         mark: FIRST_LINE,
         text: manifest.map(String::into_bytes),
     };
-    let csv = OwnFile {
+    let csv = GeneratedFile {
         path: folder.join("recommendations.csv"),
         mark: "",
         text: (!rows.is_empty()).then(|| csv_of(&rows)),
@@ -69,7 +69,7 @@ impl AdviceFiles {
     /// # Errors
     /// [`ReportError::Results`] for a file that cannot be written or removed.
     pub(crate) fn write(self) -> Result<Vec<PathBuf>, ReportError> {
-        let written = self.0.into_iter().map(OwnFile::write);
+        let written = self.0.into_iter().map(GeneratedFile::write);
         written.filter_map(Result::transpose).collect()
     }
 }

@@ -5,7 +5,7 @@ use crate::compare::student_quantile;
 /// `time = fixed + each · size`, by least squares with weights `1 / time²`: the standard deviation of a time is
 /// proportional to it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Line {
+pub(super) struct FittedLine {
     /// Time at size 0, in the unit of the fitted times.
     pub(super) fixed: f64,
     /// Additional time per unit of size.
@@ -18,7 +18,7 @@ pub(super) struct Line {
     freedom: usize,
 }
 
-impl Line {
+impl FittedLine {
     /// Fits points `(size, time)`; `None` for fewer than three points, fewer than two sizes, or a time that is not
     /// positive. With two points no degree of freedom is left to estimate the error.
     pub(super) fn fit(points: &[(f64, f64)]) -> Option<Self> {
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn exact_points_give_the_line_and_no_error() {
         let points = [8.0, 16.0, 32.0].map(|x| (x, 20.0 + 3.0 * x));
-        let line = Line::fit(&points).expect("a line");
+        let line = FittedLine::fit(&points).expect("a line");
         assert!((line.fixed - 20.0).abs() < 1e-9 && (line.each - 3.0).abs() < 1e-9);
         let [ratio, low, high] = line.gain(8.0, 16.0, 1).expect("a ratio");
         assert!((ratio - (44.0 / 8.0) / (68.0 / 16.0)).abs() < 1e-9);
@@ -107,7 +107,7 @@ mod tests {
             (16.0, 70.0),
             (32.0, 118.0),
         ];
-        let line = Line::fit(&noisy).expect("a line");
+        let line = FittedLine::fit(&noisy).expect("a line");
         let width = |to: f64| {
             let [_, low, high] = line.gain(8.0, to, 3).expect("a ratio");
             high / low
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn the_fit_agrees_with_numpy() {
         let points = [(8.0, 44.0), (16.0, 69.0), (32.0, 115.0), (64.0, 214.0)];
-        let line = Line::fit(&points).expect("a line");
+        let line = FittedLine::fit(&points).expect("a line");
         assert!((line.each - NUMPY[0]).abs() < 1e-6, "{line:?}");
         assert!((line.fixed - NUMPY[1]).abs() < 1e-6, "{line:?}");
         let errors = [line.covariance.2.sqrt(), line.covariance.0.sqrt()];
@@ -132,8 +132,11 @@ mod tests {
 
     #[test]
     fn what_gives_no_error_gives_no_line() {
-        assert_eq!(Line::fit(&[(8.0, 1.0), (16.0, 2.0)]), None);
-        assert_eq!(Line::fit(&[(8.0, 1.0), (8.0, 1.1), (8.0, 1.2)]), None);
-        assert_eq!(Line::fit(&[(8.0, 1.0), (16.0, 0.0), (32.0, 3.0)]), None);
+        assert_eq!(FittedLine::fit(&[(8.0, 1.0), (16.0, 2.0)]), None);
+        assert_eq!(FittedLine::fit(&[(8.0, 1.0), (8.0, 1.1), (8.0, 1.2)]), None);
+        assert_eq!(
+            FittedLine::fit(&[(8.0, 1.0), (16.0, 0.0), (32.0, 3.0)]),
+            None
+        );
     }
 }

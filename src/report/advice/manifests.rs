@@ -12,7 +12,7 @@ use crate::report::ReportError;
 use crate::report::view::{Cell, View};
 use crate::results::{ResultsError, write_if_changed};
 
-use super::defaults::shortest;
+use super::defaults::spec_without_defaults;
 use super::study::names_setting;
 
 /// Sections whose keys are settings of a cell.
@@ -28,7 +28,7 @@ const NAMED: [(&str, &str, &str); 3] = [
 const OF_COMMANDS: [&str; 2] = ["none", "own"];
 
 /// The path and content of a file in a results folder, ready to write.
-pub(super) struct OwnFile {
+pub(super) struct GeneratedFile {
     pub(super) path: PathBuf,
     /// Beginning of every such file that this program writes; a file that begins otherwise is the user's.
     pub(super) mark: &'static str,
@@ -37,7 +37,7 @@ pub(super) struct OwnFile {
     pub(super) text: Option<Vec<u8>>,
 }
 
-impl OwnFile {
+impl GeneratedFile {
     /// Writes the file and returns its path. Without content the file is removed, unless the user wrote it.
     pub(super) fn write(self) -> Result<Option<PathBuf>, ReportError> {
         let is_ours =
@@ -61,7 +61,7 @@ pub(super) type Settings = BTreeMap<String, Value>;
 
 /// The cells of a manifest.
 #[derive(Default)]
-pub(super) struct Cells {
+pub(super) struct ManifestCells {
     /// Models, data sets and losses by section and name.
     pub(super) named: BTreeMap<(&'static str, String), Value>,
     /// Name and settings of each cell; each becomes a matrix of its own.
@@ -70,11 +70,11 @@ pub(super) struct Cells {
     common: Option<Settings>,
 }
 
-impl Cells {
+impl ManifestCells {
     /// A cell's settings for a manifest in the results folder. The model, dataset and loss are added to `named`, under
     /// unique names. `None` if this version cannot read the cell's specification.
     pub(super) fn settings(&mut self, view: &View<'_>, cell: &Cell<'_>) -> Option<Settings> {
-        let mut spec = shortest(view, cell)?;
+        let mut spec = spec_without_defaults(view, cell)?;
         repoint(view, &mut spec);
         let mut settings = Settings::new();
         for section in PLAIN {
@@ -239,7 +239,7 @@ fn from_results(folder: &Path, path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::testing::assert_says;
+    use crate::results::testing::assert_contains;
 
     #[test]
     fn paths_lead_from_the_results_folder_to_the_same_place() {
@@ -281,6 +281,6 @@ mod tests {
             serde_json::to_value(&read["train"]).expect("JSON"),
             Value::Object(expected)
         );
-        assert_says(&text, "\"a.b\" = { kind = \"adam\", betas");
+        assert_contains(&text, "\"a.b\" = { kind = \"adam\", betas");
     }
 }

@@ -9,7 +9,7 @@ use crate::report::view::{Cell, View};
 
 use super::advice_data::AdviceData;
 use super::effect::FEWEST_PAIRS;
-use super::manifests::{Cells, Settings, head, section};
+use super::manifests::{ManifestCells, Settings, head, section};
 use super::recommendation::{Recommendation, key_of, other_parts, text};
 use super::study::parameter_of;
 
@@ -22,7 +22,7 @@ const TESTED: &str = ": recommendations tested";
 
 /// Text of `next.toml` for the results `name`; `None` if a cell's specification is missing, or if nothing is
 /// recommended. `tested` are changes that have been tested.
-pub(super) fn text_of(
+pub(super) fn next_manifest_text(
     view: &View<'_>,
     name: &str,
     advice_data: &AdviceData<'_, '_>,
@@ -30,7 +30,7 @@ pub(super) fn text_of(
 ) -> Option<String> {
     let recommendations = &advice_data.recommendations;
     recommendations.first()?;
-    let mut cells = Cells::default();
+    let mut cells = ManifestCells::default();
     // Names of the cells in reports, by name of their matrix; a changed cell's name contains that of the unchanged
     // cell.
     let mut shown = Map::from_iter([("matrix".to_owned(), json!("cell"))]);

@@ -3,7 +3,7 @@
 use crate::plan::{Claim, PredictionSpec, TestedSpec, Verdict};
 use crate::report::view::{Cell, View};
 
-use super::effect::{BETTER, Measured, paired, verdict};
+use super::effect::{BETTER_THAN_PREDICTED, Measured, paired_ratio, verdict};
 use super::recommendation::other_parts;
 
 /// A prediction that these results test, with its measurement and verdict.
@@ -29,7 +29,7 @@ pub(super) struct Outcome {
 impl Outcome {
     /// The outcomes of the manifest's predictions, in the manifest's order.
     pub(super) fn all(view: &View<'_>) -> Vec<Self> {
-        let predictions: Vec<PredictionSpec> = view.set.plan.reported("predictions");
+        let predictions: Vec<PredictionSpec> = view.set.plan.report_setting("predictions");
         let outcomes = predictions.into_iter().map(|one| Self::of(view, one));
         let mut outcomes: Vec<Self> = outcomes.collect();
         let first = outcomes.first().map(|one| one.reference.clone());
@@ -49,7 +49,7 @@ impl Outcome {
         let key = |cell: Option<&Cell<'_>>| cell.map(|cell| cell.info.key.clone());
         let measured = cell
             .zip(reference)
-            .and_then(|(cell, reference)| paired(cell, reference, prediction.column));
+            .and_then(|(cell, reference)| paired_ratio(cell, reference, prediction.column));
         let (verdict, reason) = match &measured {
             Some(measured) => {
                 let ends = [prediction.low, prediction.high];
@@ -85,13 +85,13 @@ impl Outcome {
     }
 
     /// Whether the change should be kept: its prediction, a gain or no loss, was confirmed.
-    pub(super) fn is_gained(&self) -> bool {
+    pub(super) fn should_be_kept(&self) -> bool {
         self.verdict == Verdict::Confirmed && self.prediction.claim != Claim::Value
     }
 
     /// The verdict in words. A gain larger than predicted confirms only the direction of the prediction.
     pub(super) fn words(&self) -> &'static str {
-        if self.reason == BETTER {
+        if self.reason == BETTER_THAN_PREDICTED {
             "direction right, size off"
         } else {
             self.verdict.text()
@@ -106,7 +106,7 @@ impl Outcome {
 
     /// The change and its verdict, to be listed as tested in later manifests; `None` while too few pairs of runs were
     /// measured. An unclear change counts as tested: another test would show no more.
-    pub(super) fn settled(&self) -> Option<TestedSpec> {
+    pub(super) fn as_tested_change(&self) -> Option<TestedSpec> {
         let prediction = &self.prediction;
         let is_tested = self.measured.is_some_and(|found| found.decides());
         is_tested.then(|| TestedSpec {

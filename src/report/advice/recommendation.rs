@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::base::units::human;
 pub(super) use crate::compare::setting_text as text;
 use crate::plan::{Claim, PredictedColumn, TestedSpec, Verdict};
-use crate::report::number::times;
+use crate::report::number::times_text;
 
 use super::effect::improvement;
 
@@ -137,5 +137,10 @@ pub(super) fn key_of(setting: &str) -> &str {
 
 /// A ratio with the ends of its interval as text: `1.13× (1.05–1.21)`.
 pub(super) fn ratio_with_ends([value, low, high]: [f64; 3]) -> String {
-    format!("{} ({}–{})", times(value), human(low, 3), human(high, 3))
+    format!(
+        "{} ({}–{})",
+        times_text(value),
+        human(low, 3),
+        human(high, 3)
+    )
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn};
-use crate::report::number::times;
+use crate::report::number::times_text;
 use crate::report::section::{Section, Theme};
 use crate::report::sections::field::{self, Field};
 use crate::report::table::{Column, Entry, Table};
@@ -143,7 +143,7 @@ fn item(one: &Recommendation) -> AdviceItem {
 
 /// A predicted effect as text.
 fn predicted(one: &Recommendation) -> String {
-    let (words, found) = (one.column.words(), one.predicted);
+    let (words, found) = (one.column.display_name(), one.predicted);
     if let Some(ends) = found.ends() {
         let claim = match one.claim {
             Claim::Gain => "",
@@ -159,9 +159,9 @@ fn predicted(one: &Recommendation) -> String {
 /// The bound of a predicted ratio as text: `at most 1.11×`, or for a time `at least 0.900×`.
 fn bound(column: PredictedColumn, low: f64, high: f64) -> String {
     if column.is_better_high() {
-        format!("at most {}", times(high))
+        format!("at most {}", times_text(high))
     } else {
-        format!("at least {}", times(low))
+        format!("at least {}", times_text(low))
     }
 }
 
@@ -182,7 +182,7 @@ fn told(follows: &str, outcomes: &[Outcome]) -> Vec<String> {
                 let ends = ratio_with_ends([value, spec.low, spec.high]);
                 format!(", predicted {ends}")
             });
-            let (measured, words) = (ratio_with_ends(found.ends()), spec.column.words());
+            let (measured, words) = (ratio_with_ends(found.ends()), spec.column.display_name());
             format!(": {measured} the {words}{}", predicted.unwrap_or_default())
         });
         let more = match own.len() - 1 {
@@ -205,7 +205,7 @@ pub(super) fn measured(outcome: &Outcome) -> String {
         Some(found) => format!(
             "{verdict}: measured {} the {} ({}); {}",
             ratio_with_ends(found.ends()),
-            outcome.prediction.column.words(),
+            outcome.prediction.column.display_name(),
             pairs(found),
             outcome.reason
         ),
@@ -236,7 +236,7 @@ fn origins(outcomes: &[Outcome]) -> String {
 fn table(follows: &str, outcomes: &[Outcome]) -> Table {
     type OfOutcome<'f> = Field<'f, &'f Outcome>;
     let with_ends = |[value, low, high]: [f64; 3]| Entry {
-        text: times(value),
+        text: times_text(value),
         ..Entry::between(value, Some((low, high)), |value| human(value, 3))
     };
     let from = format!("from the manifest, as `{follows}` predicted");
@@ -244,7 +244,7 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
     let fields = [
         OfOutcome::text("rule", |one| one.prediction.rule.clone()),
         OfOutcome::text("change", |one| one.change()),
-        OfOutcome::text("ratio of", |one| one.prediction.column.words()),
+        OfOutcome::text("ratio of", |one| one.prediction.column.display_name()),
         OfOutcome::assumed("predicted", "", &from, |one| {
             let of = &one.prediction;
             let bound = || Entry::text(bound(of.column, of.low, of.high));
@@ -278,7 +278,7 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
 mod tests {
     use super::*;
     use crate::plan::{PredictionSpec, Verdict};
-    use crate::report::advice::effect::BETTER;
+    use crate::report::advice::effect::BETTER_THAN_PREDICTED;
 
     #[test]
     fn of_many_predictions_it_is_told_how_many_were_too_low() {
@@ -297,7 +297,11 @@ mod tests {
             reason: reason.to_owned(),
         };
         let change = "train.batch-size = 16 instead of 8";
-        let all = [outcome(BETTER), outcome(BETTER), outcome("met")];
+        let all = [
+            outcome(BETTER_THAN_PREDICTED),
+            outcome(BETTER_THAN_PREDICTED),
+            outcome("met"),
+        ];
         assert_eq!(
             told("before", &all),
             [format!(

@@ -192,7 +192,7 @@ fn confirmed<'v, 'a>(
 ) -> &'v Cell<'a> {
     let of_start = outcomes
         .iter()
-        .filter(|outcome| outcome.reference == start.info.key && outcome.is_gained());
+        .filter(|outcome| outcome.reference == start.info.key && outcome.should_be_kept());
     let cell = |of: &Outcome| cells.iter().find(|cell| cell.info.key == of.cell);
     let gains = of_start.filter_map(|outcome| Some((outcome.gain(), cell(outcome)?)));
     // Of equal gains the first is taken.

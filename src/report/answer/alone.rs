@@ -7,13 +7,13 @@ use crate::plan::AnswerPart;
 use crate::report::clock::wall_s;
 use crate::report::measure::Measure;
 use crate::report::search::Search;
-use crate::report::sections::bottleneck::largest;
+use crate::report::sections::bottleneck::largest_phase;
 use crate::report::sections::phases::breakdown;
 use crate::report::sections::samples::section;
 use crate::report::view::{Cell, View};
 use crate::results;
 
-use super::asked::asked;
+use super::asked::answer_parts;
 use super::context::{Answer, NAMED};
 use super::learned::learned;
 use super::missing::not_run;
@@ -31,7 +31,7 @@ pub(super) fn answer(view: &View<'_>) -> Answer {
     sentences.extend(Some(not_run(view)).filter(|left| !left.is_empty()));
     Answer {
         sentences,
-        tables: vec![table::of_cells(view, &cells, None)],
+        tables: vec![table::unranked_cells_table(view, &cells, None)],
         ..Answer::default()
     }
 }
@@ -77,7 +77,7 @@ fn estimated(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     let set = results::read(&view.folder?.join("..").join(name)).ok()?;
     let before = View::of(&set);
     let search = Search::of(&before)?;
-    let objective = search.first();
+    let objective = search.first_objective();
     let [study] = &search.studies[..] else {
         return None;
     };
@@ -90,19 +90,19 @@ fn estimated(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
         "The search had seen {} {value} after {} (trial {n} of {name}); here it is {} after {}.",
         objective.name,
         count(short, "epoch"),
-        own.shown(),
+        own.text_with_interval(),
         count(full, "epoch")
     ))
 }
 
 /// Sentence with quality, speed and memory of a cell.
 fn in_short(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
-    let mut measures = choice::usual(view, &[cell]);
+    let mut measures = choice::unranked_measures(view, &[cell]);
     // Puts quality before times and memory.
     measures.sort_by_key(|measure| measure.is_per_run || measure.unit == "MiB");
     let told = measures
         .iter()
-        .filter_map(|measure| Some(measure.told(&measure.number(cell)?)));
+        .filter_map(|measure| Some(measure.in_sentence(&measure.number(cell)?)));
     let told = told.collect::<Vec<_>>().join(", ");
     (!told.is_empty()).then_some(told)
 }
@@ -111,9 +111,9 @@ fn in_short(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
 fn time(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     let runs: Vec<f64> = cell.counted.iter().filter_map(|run| wall_s(run)).collect();
     let whole = format!("A run takes {}", human_seconds(median(&runs)?));
-    let is_told = asked(view).contains(&AnswerPart::Where);
+    let is_told = answer_parts(view).contains(&AnswerPart::Where);
     let parts = breakdown(cell).filter(|_| !is_told);
-    let parts = parts.map(|found| largest(&found));
+    let parts = parts.map(|found| largest_phase(&found));
     Some(match parts {
         Some(("other", share)) => format!(
             "{whole}; {} % of a step is in none of its phases.",

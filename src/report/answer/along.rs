@@ -4,16 +4,18 @@
 use crate::base::statistics::{median, range};
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::compare::{p_values_within_pairs, runs_to_choose};
-use crate::report::measure::{Measure, of_common_origin};
-use crate::report::sections::ranking::{measured_apart, pace, pace_of_treatments};
+use crate::compare::{min_runs_to_rank_best, p_values_within_pairs};
+use crate::report::measure::{Measure, values_of_common_origin};
+use crate::report::sections::ranking::{
+    different_conditions, speed_column, treatment_speed_column,
+};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
 use super::choice::ALPHA;
 use super::context::NAMED;
 use super::judged_by;
-use super::sizes::Sizes;
+use super::sizes::SampleSizes;
 
 /// Path of the number of loader workers. A cell without workers is compared with cells of any value on the axes
 /// [`IDLE`].
@@ -25,9 +27,14 @@ const IDLE: [&str; 2] = ["loader.persistent", "loader.prefetch"];
 type Pair<'v, 'a> = [&'v Cell<'a>; 2];
 
 /// A sentence for each value of an axis except its base value, at most [`NAMED`], then one with the other values; empty
-/// if no two measured cells differ only in that axis. With `are_treatments`, times are those of [`pace_of_treatments`]
-/// (of a step, or the throughput if steps differ in size), and quality is reported even if no test shows a difference.
-pub(in crate::report) fn along(view: &View<'_>, axis: &str, are_treatments: bool) -> Vec<String> {
+/// if no two measured cells differ only in that axis. With `are_treatments`, times are those of
+/// [`treatment_speed_column`] (of a step, or the throughput if steps differ in size), and quality is reported even if
+/// no test shows a difference.
+pub(in crate::report) fn axis_effect_sentences(
+    view: &View<'_>,
+    axis: &str,
+    are_treatments: bool,
+) -> Vec<String> {
     let Some(place) = view.axis_called(axis) else {
         return Vec::new();
     };
@@ -37,9 +44,9 @@ pub(in crate::report) fn along(view: &View<'_>, axis: &str, are_treatments: bool
         return Vec::new();
     }
     let pace = if are_treatments {
-        pace_of_treatments(view, &cells)
+        treatment_speed_column(view, &cells)
     } else {
-        pace(&cells)
+        speed_column(&cells)
     };
     let mut measures = vec![Measure::of(pace)];
     measures.extend(judged_by::judged_quality(view, &cells).ok());
@@ -106,7 +113,7 @@ fn pairs<'v, 'a>(view: &'v View<'a>, place: usize) -> Vec<Pair<'v, 'a>> {
     let others = cells.iter().filter(|cell| !is_base(cell));
     let pair = |cell: &&'v Cell<'a>| {
         let base = cells.iter().find(|base| {
-            is_base(base) && is_beside(base, cell) && measured_apart(base, cell).is_none()
+            is_base(base) && is_beside(base, cell) && different_conditions(base, cell).is_none()
         })?;
         Some([*base, *cell])
     };
@@ -124,7 +131,7 @@ struct Verdicts {
     p: Vec<f64>,
     /// Smallest and largest number of values of each pair's cells; `None` if they have no values of runs of equal
     /// session and block (of a fact: no values of a common seed).
-    n: Vec<Option<Sizes>>,
+    n: Vec<Option<SampleSizes>>,
     /// Number of values per cell that a test needs.
     needed: usize,
 }
@@ -133,7 +140,7 @@ impl Verdicts {
     fn of(measure: &Measure, pairs: &[Pair<'_, '_>]) -> Self {
         let values = pairs.iter().map(|pair| {
             let [base, own] = pair.map(|cell| measure.by_origin(cell));
-            of_common_origin([&base, &own])
+            values_of_common_origin([&base, &own])
         });
         let values: Vec<[Vec<f64>; 2]> = values.collect();
         let middles = values
@@ -152,16 +159,16 @@ impl Verdicts {
             p: p_values_within_pairs(&values),
             n: values
                 .iter()
-                .map(|pair| Some(Sizes::of(pair.iter())).filter(|sizes| sizes.least > 0))
+                .map(|pair| Some(SampleSizes::of(pair.iter())).filter(|sizes| sizes.least > 0))
                 .collect(),
-            needed: runs_to_choose(pairs.len()),
+            needed: min_runs_to_rank_best(pairs.len()),
         }
     }
 
     /// Smallest and largest number of values in the pairs with the indices `own`; `None` without values.
-    fn sizes(&self, own: &[usize]) -> Option<Sizes> {
+    fn sizes(&self, own: &[usize]) -> Option<SampleSizes> {
         let sizes = own.iter().filter_map(|&at| self.n[at]);
-        sizes.reduce(Sizes::with)
+        sizes.reduce(SampleSizes::with)
     }
 
     /// Whether each pair has enough values for a test; Holm's correction is over all pairs.
@@ -174,7 +181,7 @@ impl Verdicts {
     fn test(&self, own: &[usize]) -> Option<String> {
         let sizes = self.sizes(own)?;
         Some(if self.is_tested() {
-            sizes.test()
+            sizes.test_in_words()
         } else {
             format!("{}; a test needs {}", sizes.text(), self.needed)
         })
@@ -214,7 +221,7 @@ impl Verdicts {
         let unchanged = f64::from(u8::from(self.are_ratios));
         let better = shown
             .iter()
-            .filter(|change| measure.cost(**change) < measure.cost(unchanged))
+            .filter(|change| measure.lower_is_better(**change) < measure.lower_is_better(unchanged))
             .count();
         let worse = shown.len() - better;
         let verdict = match (is_tested, better, worse) {

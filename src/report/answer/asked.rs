@@ -4,19 +4,19 @@ use crate::plan::AnswerPart;
 use crate::report::view::View;
 
 /// The parts of the answer that the manifest asks for (`report.answer`).
-pub(super) fn asked(view: &View<'_>) -> Vec<AnswerPart> {
-    view.set.plan.reported("answer")
+pub(super) fn answer_parts(view: &View<'_>) -> Vec<AnswerPart> {
+    view.set.plan.report_setting("answer")
 }
 
 /// Whether `report.answer` has parts other than metrics.
 pub(super) fn has_parts(view: &View<'_>) -> bool {
     let is_metric = |part: &AnswerPart| matches!(part, AnswerPart::Metric(_));
-    !asked(view).iter().all(is_metric)
+    !answer_parts(view).iter().all(is_metric)
 }
 
 /// The columns of the metrics that `report.answer` names.
-pub(super) fn named(view: &View<'_>) -> Vec<String> {
-    let parts = asked(view).into_iter();
+pub(super) fn answer_metric_columns(view: &View<'_>) -> Vec<String> {
+    let parts = answer_parts(view).into_iter();
     let metrics = parts.filter_map(|part| match part {
         AnswerPart::Metric(column) => Some(column),
         _ => None,

@@ -7,21 +7,21 @@ use serde_json::Value;
 use crate::base::statistics::range;
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::compare::{p_values_within_pairs, runs_to_choose};
+use crate::compare::{min_runs_to_rank_best, p_values_within_pairs};
 use crate::event::RunFacts;
 use crate::report::measure::Measure;
-use crate::report::number::of_seeds;
-use crate::report::quality::{column, of_epochs};
+use crate::report::number::number_over_seeds;
+use crate::report::quality::{column_of_epochs, quality_column};
 use crate::report::sections::difference::part;
 use crate::report::sections::tasks::tasks;
 use crate::report::view::{Cell, View};
 use crate::results::BaselineRow;
 
-use super::asked::named;
+use super::asked::answer_metric_columns;
 use super::best::BestCells;
 use super::choice::ALPHA;
 use super::context::NAMED;
-use super::sizes::Sizes;
+use super::sizes::SampleSizes;
 
 /// Name in sentences of the only cell of a task.
 const ONLY: &str = "the model";
@@ -146,8 +146,10 @@ fn are_fixed(view: &View<'_>, cell: &Cell<'_>, baselines: &[Competitor]) -> bool
 fn best_of<'v, 'a>(view: &View<'_>, cells: &[&'v Cell<'a>], decides: &str) -> Option<&'v Cell<'a>> {
     let measure = Measure::of_plan(&view.set.plan, decides);
     let cost = |cell: &Cell<'_>| {
-        let number = of_seeds(&of_cell(cell, decides));
-        number.map_or(f64::INFINITY, |number| measure.cost(number.value))
+        let number = number_over_seeds(&of_cell(cell, decides));
+        number.map_or(f64::INFINITY, |number| {
+            measure.lower_is_better(number.value)
+        })
     };
     let trials = view.set.plan.search.as_ref();
     let trials = trials.map(|_| BestCells::of(view).keys);
@@ -166,25 +168,27 @@ fn deciding(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let objectives = objectives.map(|objective| objective.column.clone());
     let has = |name: &String| cells.iter().any(|cell| !of_cell(cell, name).is_empty());
     // A run may have only a metric's value of the last epoch, not the best over its epochs, so both names are tried.
-    let mut asked = objectives.chain(named(view)).flat_map(|name| {
-        let of_epochs = of_epochs(view, &name).to_owned();
-        [name, of_epochs]
-    });
+    let mut asked = objectives
+        .chain(answer_metric_columns(view))
+        .flat_map(|name| {
+            let of_epochs = column_of_epochs(view, &name).to_owned();
+            [name, of_epochs]
+        });
     let found = asked.find(has);
-    found.unwrap_or_else(|| of_epochs(view, &column(view, cells)).to_owned())
+    found.unwrap_or_else(|| column_of_epochs(view, &quality_column(view, cells)).to_owned())
 }
 
 /// Columns by which the best cell may be compared with the baselines, the preferred first: the deciding metric unless
 /// it is a loss (which may be weighted), the usual metric, then the deciding one. Of each metric the test column
 /// precedes the validation column, because test rows were used to choose neither cell nor epoch.
 fn told(view: &View<'_>, decides: &str, cells: &[&Cell<'_>]) -> Vec<String> {
-    let usual = column(view, cells);
+    let usual = quality_column(view, cells);
     let is_metric = |name: &&str| !name.ends_with("_loss");
     let metrics = [decides]
         .into_iter()
         .filter(is_metric)
         .chain([&*usual, decides]);
-    let metrics = metrics.map(|name| of_epochs(view, name));
+    let metrics = metrics.map(|name| column_of_epochs(view, name));
     metrics
         .flat_map(|name| [name.replacen("val_", "test_", 1), name.to_owned()])
         .collect()
@@ -214,7 +218,7 @@ fn of_cell(cell: &Cell<'_>, name: &str) -> Vec<f64> {
 }
 
 fn shown(values: &[f64]) -> String {
-    of_seeds(values).map_or_else(String::new, |number| number.shown())
+    number_over_seeds(values).map_or_else(String::new, |number| number.text_with_interval())
 }
 
 /// Sentence that says whether the best cell beats the best baseline; `are_fixed` if all seeds are evaluated on the same
@@ -226,7 +230,9 @@ fn verdict(
     are_fixed: bool,
 ) -> String {
     let cost = |one: &Competitor| {
-        of_seeds(&one.values).map_or(f64::INFINITY, |number| measure.cost(number.value))
+        number_over_seeds(&one.values).map_or(f64::INFINITY, |number| {
+            measure.lower_is_better(number.value)
+        })
     };
     let by_cost = |a: &(_, &Competitor), b: &(_, &Competitor)| cost(a.1).total_cmp(&cost(b.1));
     let Some((place, strongest)) = baselines.iter().enumerate().min_by(by_cost) else {
@@ -244,7 +250,7 @@ fn verdict(
     let is_ahead = cost(best) < cost(strongest);
     let name = &strongest.name;
     let n = best.values.len();
-    let needed = runs_to_choose(baselines.len());
+    let needed = min_runs_to_rank_best(baselines.len());
     if n < needed {
         let how = if is_ahead {
             better
@@ -257,8 +263,8 @@ fn verdict(
     let pair = |other: &Competitor| [best, other].map(|one| one.values.clone());
     let pairs: Vec<[Vec<f64>; 2]> = baselines.iter().map(pair).collect();
     let p = &p_values_within_pairs(&pairs);
-    let sizes = Sizes::of(pairs.iter().flatten());
-    let test = |p: f64| format!("({}, p = {})", sizes.test(), human(p, 2));
+    let sizes = SampleSizes::of(pairs.iter().flatten());
+    let test = |p: f64| format!("({}, p = {})", sizes.test_in_words(), human(p, 2));
     let to_strongest = p[place];
     let told = if to_strongest > ALPHA {
         format!(

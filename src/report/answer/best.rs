@@ -1,6 +1,6 @@
 //! [`BestCells`]: the cells that the answer calls the best, so that commands can use their weights.
 
-use super::choice::{Choice, ComparedToBest};
+use super::choice::{ComparedToBest, TaskRanking};
 use crate::report::search::{Search, best_trials};
 use crate::report::view::{Cell, View};
 
@@ -32,12 +32,12 @@ impl BestCells {
                 ""
             },
             keys,
-            by: search.first().name.clone(),
+            by: search.first_objective().name.clone(),
         }
     }
 
     fn of_cells(view: &View<'_>) -> Self {
-        let choices = Choice::all(view);
+        let choices = TaskRanking::all(view);
         let choice = match &choices[..] {
             [choice] => Some(choice).filter(|choice| !choice.cells.is_empty()),
             _ => None,

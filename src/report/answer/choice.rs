@@ -1,35 +1,37 @@
-//! [`Choice`]: the cells of one task ranked by the deciding measure, and which of them a test distinguishes from the
-//! best.
+//! [`TaskRanking`]: the cells of one task ranked by the deciding measure, and which of them a test distinguishes from
+//! the best.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::pareto;
 use crate::base::statistics::mean;
-use crate::compare::{p_values_within_pairs, runs_to_choose};
+use crate::compare::{min_runs_to_rank_best, p_values_within_pairs};
 use crate::report::number::Number;
-use crate::report::quality::{NotComparableQuality, are_silent, column, told};
-use crate::report::sections::ranking::{pace, pace_of_treatments};
+use crate::report::quality::{
+    NotComparableQuality, check_quality_comparable, quality_column, report_only_times,
+};
+use crate::report::sections::ranking::{speed_column, treatment_speed_column};
 use crate::report::sections::tasks::{Task, tasks};
 use crate::report::view::{Cell, View};
 
-use super::asked::named;
+use super::asked::answer_metric_columns;
 use super::only_speed::changes_only_speed;
-use super::sizes::Sizes;
+use super::sizes::SampleSizes;
 use crate::plan::PredictionSpec;
 use crate::report::judged::distinct;
-use crate::report::measure::{Measure, of_common_origin};
+use crate::report::measure::{Measure, values_of_common_origin};
 
 /// Largest adjusted p-value with which a cell counts as different from the best one.
 pub(super) const ALPHA: f64 = 0.05;
 
 /// The cells of one task, the best first.
-pub(in crate::report) struct Choice<'v, 'a> {
+pub(in crate::report) struct TaskRanking<'v, 'a> {
     /// Name of the task; empty if the results have only one task.
     pub(in crate::report) task: String,
     /// Measures by which the cells are ranked; of several, none has precedence (Pareto front).
     pub(super) measures: Vec<Measure>,
     /// Why these measures decide.
-    pub(super) why: Why,
+    pub(super) why: DecidingReason,
     /// Further measures shown in the table.
     pub(super) beside: Vec<Measure>,
     /// The cells with a value, the best by the first measure first.
@@ -37,12 +39,12 @@ pub(in crate::report) struct Choice<'v, 'a> {
     /// Number of values per cell that the tests need.
     pub(super) needed: usize,
     /// Smallest and largest number of values that the compared cells have.
-    pub(super) n: Sizes,
+    pub(super) n: SampleSizes,
 }
 
 /// Why a measure decides between cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum DecidingReason {
     Named,
     /// These results test recommendations, whose predictions are about this measure.
     Predicted,
@@ -54,7 +56,7 @@ pub(super) enum Why {
     NotComparableQuality(NotComparableQuality),
 }
 
-impl Why {
+impl DecidingReason {
     /// The reason as text, placed after the name of the deciding measure.
     pub(super) fn words(self) -> &'static str {
         match self {
@@ -69,7 +71,7 @@ impl Why {
     }
 
     /// The reason why quality cannot decide, as text; `None` if quality decides or cannot differ.
-    pub(super) fn untold(self) -> Option<&'static str> {
+    pub(super) fn why_quality_cannot_decide(self) -> Option<&'static str> {
         match self {
             Self::NotComparableQuality(why) => Some(why.words()),
             _ => None,
@@ -112,17 +114,17 @@ pub(super) enum ComparedToBest {
     Dominated,
 }
 
-impl<'v, 'a> Choice<'v, 'a> {
+impl<'v, 'a> TaskRanking<'v, 'a> {
     /// Ranks and tests the cells of results: one ranking for each task with several measured cells.
     pub(in crate::report) fn all(view: &'v View<'a>) -> Vec<Self> {
-        let mut all = Self::in_order_only(view);
+        let mut all = Self::all_without_tests(view);
         all.iter_mut().for_each(Self::stand);
         all
     }
 
     /// The rankings without tests, which are slow for ten thousand cells; enough for the order of the cells.
-    pub(in crate::report) fn in_order_only(view: &'v View<'a>) -> Vec<Self> {
-        let named = named(view);
+    pub(in crate::report) fn all_without_tests(view: &'v View<'a>) -> Vec<Self> {
+        let named = answer_metric_columns(view);
         let of = |task: Task<'v, 'a>| Self::of(view, task, &named);
         tasks(view).into_iter().filter_map(of).collect()
     }
@@ -137,13 +139,14 @@ impl<'v, 'a> Choice<'v, 'a> {
             return None;
         }
         let (measures, why) = if named.is_empty() {
-            let predicted = predicted(view).map(|column| (Measure::of(column), Why::Predicted));
+            let predicted =
+                predicted(view).map(|column| (Measure::of(column), DecidingReason::Predicted));
             let (measure, why) = predicted.unwrap_or_else(|| decisive(view, &cells));
             (vec![measure], why)
         } else {
             let plan = &view.set.plan;
             let named = named.iter().map(|column| Measure::of_plan(plan, column));
-            (named.collect(), Why::Named)
+            (named.collect(), DecidingReason::Named)
         };
         let beside = beside(view, &cells, &measures);
         Some(Self::ranked(task.name, &cells, measures, why, beside))
@@ -164,14 +167,14 @@ impl<'v, 'a> Choice<'v, 'a> {
         } else {
             "seed"
         };
-        self.n.counted(what)
+        self.n.count_with_unit(what)
     }
 
     fn ranked(
         task: String,
         cells: &[&'v Cell<'a>],
         measures: Vec<Measure>,
-        why: Why,
+        why: DecidingReason,
         beside: Vec<Measure>,
     ) -> Self {
         let first = &measures[0];
@@ -188,8 +191,9 @@ impl<'v, 'a> Choice<'v, 'a> {
             Some((own, values))
         };
         let mut ranked: Vec<(Ranked<'_, '_>, Vec<_>)> = cells.iter().filter_map(rank).collect();
-        let cost = |one: &Ranked<'_, '_>| first.cost(one.numbers[0].value);
-        let mean_cost = |one: &Ranked<'_, '_>| first.cost(mean(&one.values).unwrap_or(f64::NAN));
+        let cost = |one: &Ranked<'_, '_>| first.lower_is_better(one.numbers[0].value);
+        let mean_cost =
+            |one: &Ranked<'_, '_>| first.lower_is_better(mean(&one.values).unwrap_or(f64::NAN));
         let order = |a: &Ranked<'_, '_>, b: &Ranked<'_, '_>| {
             let by_median = cost(a).total_cmp(&cost(b));
             by_median.then_with(|| mean_cost(a).total_cmp(&mean_cost(b)))
@@ -198,15 +202,15 @@ impl<'v, 'a> Choice<'v, 'a> {
         ranked.sort_by(|(a, _), (b, _)| order(a, b));
         let (mut ranked, values): (Vec<Ranked<'_, '_>>, Vec<Vec<_>>) = ranked.into_iter().unzip();
         for (one, own) in ranked.iter_mut().zip(&values) {
-            one.common = of_common_origin([&values[0], own]);
+            one.common = values_of_common_origin([&values[0], own]);
         }
         let compared = ranked.iter().filter(|one| !one.is_apart(first));
         let mut choice = Self {
             task,
             why,
             beside,
-            n: Sizes::of(compared.flat_map(|one| &one.common)),
-            needed: runs_to_choose(pairs(&ranked).0.len()),
+            n: SampleSizes::of(compared.flat_map(|one| &one.common)),
+            needed: min_runs_to_rank_best(pairs(&ranked).0.len()),
             measures,
             cells: ranked,
         };
@@ -236,7 +240,9 @@ impl<'v, 'a> Choice<'v, 'a> {
     fn on_front(&self) -> Vec<ComparedToBest> {
         let costs = |one: &Ranked<'_, '_>| -> Vec<f64> {
             let pairs = self.measures.iter().zip(&one.numbers);
-            pairs.map(|(m, number)| m.cost(number.value)).collect()
+            pairs
+                .map(|(m, number)| m.lower_is_better(number.value))
+                .collect()
         };
         let points: Vec<Vec<f64>> = self.cells.iter().map(costs).collect();
         let front = pareto::front(&points);
@@ -316,27 +322,27 @@ impl Ranked<'_, '_> {
 }
 
 /// The measure that decides between cells of one task, and why it does.
-fn decisive(view: &View<'_>, cells: &[&Cell<'_>]) -> (Measure, Why) {
+fn decisive(view: &View<'_>, cells: &[&Cell<'_>]) -> (Measure, DecidingReason) {
     if view.treatment().is_some() {
-        let pace = pace_of_treatments(view, cells);
-        return (Measure::of(pace), Why::Treatments);
+        let pace = treatment_speed_column(view, cells);
+        return (Measure::of(pace), DecidingReason::Treatments);
     }
-    let pace = Measure::of(pace(cells));
+    let pace = Measure::of(speed_column(cells));
     if changes_only_speed(view, cells) {
-        return (pace, Why::OnlySpeed);
+        return (pace, DecidingReason::OnlySpeed);
     }
-    if are_silent(cells) {
-        return (pace, Why::OnlyTimes);
+    if report_only_times(cells) {
+        return (pace, DecidingReason::OnlyTimes);
     }
     match quality(view, cells) {
-        Ok(quality) => (quality, Why::CanChange),
-        Err(untold) => (pace, Why::NotComparableQuality(untold)),
+        Ok(quality) => (quality, DecidingReason::CanChange),
+        Err(untold) => (pace, DecidingReason::NotComparableQuality(untold)),
     }
 }
 
 /// Column of the predictions that these results test; `None` without predictions, or if they are about several columns.
 fn predicted(view: &View<'_>) -> Option<&'static str> {
-    let predictions: Vec<PredictionSpec> = view.set.plan.reported("predictions");
+    let predictions: Vec<PredictionSpec> = view.set.plan.report_setting("predictions");
     let columns = distinct(predictions.iter().map(|one| one.column.name()));
     match columns[..] {
         [only] => Some(only),
@@ -349,12 +355,13 @@ pub(super) fn quality(
     view: &View<'_>,
     cells: &[&Cell<'_>],
 ) -> Result<Measure, NotComparableQuality> {
-    told(cells).map(|()| Measure::of_plan(&view.set.plan, &column(view, cells)))
+    check_quality_comparable(cells)
+        .map(|()| Measure::of_plan(&view.set.plan, &quality_column(view, cells)))
 }
 
 /// Measures that a table shows beside the deciding ones: quality or speed (whichever does not decide), and memory.
 fn beside(view: &View<'_>, cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Measure> {
-    let pace = Measure::of(pace(cells));
+    let pace = Measure::of(speed_column(cells));
     let second = if measures.iter().any(|measure| measure.is_per_run) {
         quality(view, cells).ok()
     } else {
@@ -367,11 +374,11 @@ fn beside(view: &View<'_>, cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Mea
 }
 
 /// Measures of cells that are not ranked: speed, quality if they learned, and memory.
-pub(super) fn usual(view: &View<'_>, cells: &[&Cell<'_>]) -> Vec<Measure> {
-    let pace = Measure::of(pace(cells));
-    let is_learned = told(cells) != Err(NotComparableQuality::NotLearned);
+pub(super) fn unranked_measures(view: &View<'_>, cells: &[&Cell<'_>]) -> Vec<Measure> {
+    let pace = Measure::of(speed_column(cells));
+    let is_learned = check_quality_comparable(cells) != Err(NotComparableQuality::NotLearned);
     let plan = &view.set.plan;
-    let quality = is_learned.then(|| Measure::of_plan(plan, &column(view, cells)));
+    let quality = is_learned.then(|| Measure::of_plan(plan, &quality_column(view, cells)));
     let all = [pace]
         .into_iter()
         .chain(quality)

@@ -4,21 +4,24 @@
 use crate::base::statistics::median;
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::compare::{p_values_within_pairs, runs_to_choose};
-use crate::report::measure::{Measure, column_words, of_common_origin, runs_by_origin};
+use crate::compare::{min_runs_to_rank_best, p_values_within_pairs};
+use crate::report::measure::{Measure, column_words, runs_by_origin, values_of_common_origin};
 use crate::report::number::Number;
-use crate::report::quality::{loss_column, of_epochs};
+use crate::report::quality::{column_of_epochs, loss_column};
 use crate::report::sections::reach::Target;
 use crate::report::view::{Cell, View};
 
-use super::choice::{self, ALPHA, Choice, Why};
-use super::sizes::Sizes;
+use super::choice::{self, ALPHA, DecidingReason, TaskRanking};
+use super::sizes::SampleSizes;
 
 /// Sentences: whether the fastest cell is as good as the best one, and which cell is the first to reach a loss that all
 /// cells reach; empty if the cells do not differ in quality, or the difference is unknown.
-pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
+pub(super) fn sentences(view: &View<'_>, choice: &TaskRanking<'_, '_>) -> Vec<String> {
     let is_by_speed = matches!(&choice.measures[..], [only] if only.is_per_run);
-    let may_differ = matches!(choice.why, Why::Named | Why::Predicted | Why::Treatments);
+    let may_differ = matches!(
+        choice.why,
+        DecidingReason::Named | DecidingReason::Predicted | DecidingReason::Treatments
+    );
     let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
     let loss = |cell: &Cell<'_>| view.section(cell, "loss").cloned();
     let have_one_loss = cells.iter().all(|cell| loss(cell) == loss(cells[0]));
@@ -30,20 +33,24 @@ pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String>
         return Vec::new();
     };
     // The quality of treatments is described in `gains`.
-    let contrast = (choice.why != Why::Treatments).then_some(contrast);
-    let target = Target::equal(loss_column(view), &cells);
+    let contrast = (choice.why != DecidingReason::Treatments).then_some(contrast);
+    let target = Target::common_target(loss_column(view), &cells);
     let soonest = target.and_then(|target| soonest(view, &cells, &target));
     contrast.into_iter().chain(soonest).collect()
 }
 
 /// Sentence: which cell is the first to reach the worst of the cells' best values of `metric`; if that is unknown, how
 /// far apart the best values are.
-pub(super) fn at(view: &View<'_>, choice: &Choice<'_, '_>, metric: &str) -> Vec<String> {
+pub(super) fn first_to_reach(
+    view: &View<'_>,
+    choice: &TaskRanking<'_, '_>,
+    metric: &str,
+) -> Vec<String> {
     let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
     if cells.len() < 2 {
         return Vec::new();
     }
-    let target = Target::equal(of_epochs(view, metric), &cells);
+    let target = Target::common_target(column_of_epochs(view, metric), &cells);
     let soonest = target.and_then(|target| soonest(view, &cells, &target));
     let told =
         soonest.or_else(|| contrast(view, &cells, &Measure::of_plan(&view.set.plan, metric)));
@@ -70,7 +77,7 @@ fn contrast(view: &View<'_>, cells: &[&Cell<'_>], measure: &Measure) -> Option<S
         .iter()
         .map(|cell| Some((*cell, measure.number(cell)?)))
         .collect::<Option<_>>()?;
-    let cost = |(_, number): &(&Cell<'_>, Number)| measure.cost(number.value);
+    let cost = |(_, number): &(&Cell<'_>, Number)| measure.lower_is_better(number.value);
     let best = numbers.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
     let worst = numbers.iter().max_by(|a, b| cost(a).total_cmp(&cost(b)))?;
     let fastest = &numbers[0];
@@ -84,9 +91,9 @@ fn contrast(view: &View<'_>, cells: &[&Cell<'_>], measure: &Measure) -> Option<S
     } else {
         format!(
             "Not of the same quality: {name} {} with {}, {} with the fastest{}.",
-            best.1.shown(),
+            best.1.text_with_interval(),
             view.name(best.0, None),
-            fastest.1.shown(),
+            fastest.1.text_with_interval(),
             if best.1.interval.is_none() {
                 " (one seed each: no test)"
             } else {
@@ -114,21 +121,21 @@ fn soonest(view: &View<'_>, cells: &[&Cell<'_>], target: &Target) -> Option<Stri
     let medians: Vec<f64> = times.iter().map(middle).collect::<Option<_>>()?;
     let first = (0..cells.len()).min_by(|a, b| medians[*a].total_cmp(&medians[*b]))?;
     let pairs = (0..cells.len()).filter(|place| *place != first);
-    let pairs = pairs.map(|place| of_common_origin([&times[first], &times[place]]));
+    let pairs = pairs.map(|place| values_of_common_origin([&times[first], &times[place]]));
     let pairs: Vec<[Vec<f64>; 2]> = pairs.collect();
-    let n = Sizes::of(pairs.iter().flatten());
+    let n = SampleSizes::of(pairs.iter().flatten());
     let alike = p_values_within_pairs(&pairs).into_iter();
     let alike = alike.filter(|p| *p > ALPHA).count();
     let verb = if alike == 1 { "is" } else { "are" };
-    let told = if n.least < runs_to_choose(pairs.len()) {
+    let told = if n.least < min_runs_to_rank_best(pairs.len()) {
         format!("{}, too few to tell the others from it", n.text())
     } else if alike == 0 {
-        format!("every other cell needs longer ({})", n.test())
+        format!("every other cell needs longer ({})", n.test_in_words())
     } else {
         format!(
             "{} {verb} not distinguishable from it ({})",
             count(alike, "cell"),
-            n.test()
+            n.test_in_words()
         )
     };
     Some(format!(

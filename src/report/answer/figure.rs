@@ -3,10 +3,10 @@
 use crate::report::measure::Measure;
 use crate::report::plot::{Point, PointPlot, Series};
 use crate::report::sections::plots::{self, PlotContext, over_axis};
-use crate::report::sections::ranking::pace;
+use crate::report::sections::ranking::speed_column;
 use crate::report::view::{Cell, View};
 
-use super::choice::{Choice, ComparedToBest};
+use super::choice::{ComparedToBest, TaskRanking};
 use super::table::{self, row_id};
 
 /// Largest number of point labels that stay legible.
@@ -14,9 +14,9 @@ const LABELS: usize = 12;
 
 /// Plot of the deciding measure by cell, for one task; `number` in the plot's id distinguishes it from the plots of
 /// other tasks.
-pub(super) fn of(
+pub(super) fn choice_plot(
     view: &View<'_>,
-    choice: &Choice<'_, '_>,
+    choice: &TaskRanking<'_, '_>,
     number: Option<usize>,
 ) -> Option<PlotContext> {
     if choice.cells.len() < 2 {
@@ -41,7 +41,7 @@ pub(super) fn of(
 /// Scatter plot of all cells by two measures; cells on the Pareto front are a series of their own.
 fn front(
     view: &View<'_>,
-    choice: &Choice<'_, '_>,
+    choice: &TaskRanking<'_, '_>,
     (one, other): (&Measure, &Measure),
     id: String,
     number: Option<usize>,
@@ -63,7 +63,11 @@ fn front(
                     x: x.value,
                     y: y.value,
                     interval: one.ends(cell.cell),
-                    about: format!("{name}: {} at {}", y.shown(), x.shown()),
+                    about: format!(
+                        "{name}: {} at {}",
+                        y.text_with_interval(),
+                        x.text_with_interval()
+                    ),
                     link: row_id(&table::id(number), place),
                     label: if wanted && count <= LABELS {
                         name
@@ -102,8 +106,8 @@ fn front(
 /// Plots of the epoch time over the number of samples.
 pub(super) fn over_samples(view: &View<'_>) -> Vec<PlotContext> {
     let cells: Vec<&Cell<'_>> = view.measured().collect();
-    let pace = Measure::of(pace(&cells));
-    let row = |place| row_id(table::OF_CELLS, place);
+    let pace = Measure::of(speed_column(&cells));
+    let row = |place| row_id(table::CELLS_TABLE_ID, place);
     let plot = over_axis::deciding(view, &pace, &cells, "answer", row);
     plot.into_iter().collect()
 }

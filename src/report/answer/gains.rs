@@ -4,35 +4,37 @@ use std::collections::BTreeMap;
 
 use crate::base::units::human;
 use crate::compare::{
-    needed_pairs, p_values_within_pairs, ratio_of_cells, runs_to_choose, sign_flips,
+    min_runs_to_rank_best, needed_pairs, p_values_within_pairs, ratio_of_cells, sign_flips,
 };
 use crate::report::judged::distinct;
-use crate::report::measure::{Measure, Origin, of_common_origin};
+use crate::report::measure::{Measure, Origin, values_of_common_origin};
 use crate::report::number::between;
-use crate::report::quality::{NotComparableQuality, are_silent, loss_column};
-use crate::report::sections::ranking::{is_baseline, pace_of_treatments};
+use crate::report::quality::{NotComparableQuality, loss_column, report_only_times};
+use crate::report::sections::ranking::{is_baseline, treatment_speed_column};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, CellInfo, value};
 
-use super::choice::{ALPHA, Choice, Why};
+use super::choice::{ALPHA, DecidingReason, TaskRanking};
 use super::judged_by;
-use super::sizes::Sizes;
+use super::sizes::SampleSizes;
 
 /// Largest number of treatments that a sentence names.
 const NAMED: usize = 4;
 
 /// Sentences on the treatments instead of the fastest cell; `None` if no treatment is declared, a treatment has several
 /// cells, or there are too few runs for a test.
-pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Option<Vec<String>> {
-    let axis = view.treatment().filter(|_| choice.why == Why::Treatments)?;
+pub(super) fn sentences(view: &View<'_>, choice: &TaskRanking<'_, '_>) -> Option<Vec<String>> {
+    let axis = view
+        .treatment()
+        .filter(|_| choice.why == DecidingReason::Treatments)?;
     of_axis(view, choice, axis)
 }
 
 /// Sentences on the values of `axis` as if it were the declared treatment; `None` if this is impossible for some task.
-pub(super) fn along(
+pub(super) fn gains_along_axis(
     view: &View<'_>,
     axis: &str,
-    choices: &[Choice<'_, '_>],
+    choices: &[TaskRanking<'_, '_>],
 ) -> Option<Vec<String>> {
     let place = view.axis_called(axis)?;
     let told = choices.iter().map(|choice| of_axis(view, choice, place));
@@ -40,7 +42,7 @@ pub(super) fn along(
     Some(told.into_iter().flatten().collect())
 }
 
-fn of_axis(view: &View<'_>, choice: &Choice<'_, '_>, axis: usize) -> Option<Vec<String>> {
+fn of_axis(view: &View<'_>, choice: &TaskRanking<'_, '_>, axis: usize) -> Option<Vec<String>> {
     let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
     let value = |cell: &Cell<'_>| cell.info.axes[axis].clone();
     let first = view.set.plan.cells.first().map(|cell| &cell.axes[axis]);
@@ -61,7 +63,7 @@ struct Tested {
     name: String,
     /// Adjusted p-values by cell; 1 without a test.
     p: Vec<f64>,
-    n: Sizes,
+    n: SampleSizes,
     /// Whether the test is that of sign flips over seeds.
     is_paired: bool,
     /// Whether all cells have the same values.
@@ -77,9 +79,9 @@ impl Tested {
         let others = (0..cells.len()).filter(|place| *place != baseline);
         let pairs = others
             .clone()
-            .map(|place| of_common_origin([&values[baseline], &values[place]]));
+            .map(|place| values_of_common_origin([&values[baseline], &values[place]]));
         let pairs: Vec<[Vec<f64>; 2]> = pairs.collect();
-        let n = Sizes::of(pairs.iter().flatten());
+        let n = SampleSizes::of(pairs.iter().flatten());
         let is_paired = !measure.is_per_run && n.least >= needed_pairs(1, pairs.len());
         let adjusted = if is_paired {
             let base: BTreeMap<Origin<'_>, f64> = values[baseline].iter().copied().collect();
@@ -110,7 +112,7 @@ impl Tested {
 
     /// Number of values that a test needs.
     fn needed(&self) -> usize {
-        runs_to_choose(self.p.len() - 1)
+        min_runs_to_rank_best(self.p.len() - 1)
     }
 
     fn is_tested(&self) -> bool {
@@ -138,14 +140,16 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
     /// Tests every cell against the baseline; `None` if there are too few runs for a test of the time.
     fn of(
         view: &'c View<'a>,
-        choice: &Choice<'v, 'a>,
+        choice: &TaskRanking<'v, 'a>,
         cells: Vec<&'v Cell<'a>>,
         baseline: usize,
     ) -> Option<Self> {
         let asked = choice.measures.iter().find(|measure| measure.is_time());
-        let asked = asked.filter(|_| choice.why == Why::Named).cloned();
+        let asked = asked
+            .filter(|_| choice.why == DecidingReason::Named)
+            .cloned();
         let is_asked = asked.is_some();
-        let usual = || Measure::of(pace_of_treatments(view, &cells));
+        let usual = || Measure::of(treatment_speed_column(view, &cells));
         let of = |measure: Measure| Tested::of(measure, &cells, baseline);
         let mut time = of(asked.unwrap_or_else(usual));
         if !is_asked && time.measure.column == "samples_per_s" {
@@ -162,8 +166,8 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
             (is_other && loss_column(view) != "train_loss").then(|| of(Measure::of("best_loss")))
         };
         let loss = quality.as_ref().ok().and_then(of_loss);
-        let is_silent = are_silent(&cells);
-        let is_told = choice.why.untold().is_some();
+        let is_silent = report_only_times(&cells);
+        let is_told = choice.why.why_quality_cannot_decide().is_some();
         Some(Self {
             quality: quality.map_err(|why| Some(why).filter(|_| !is_silent && !is_told)),
             loss: loss.filter(Tested::is_tested),
@@ -187,7 +191,7 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
         let start = [Some(&self.time), self.quality.as_ref().ok()].into_iter();
         let start = start.flatten().filter_map(|tested| {
             let number = tested.measure.number(own)?;
-            Some(tested.measure.told(&number))
+            Some(tested.measure.in_sentence(&number))
         });
         let start = start.collect::<Vec<_>>().join(", ");
         let start = format!("{} ({start})", self.name(self.baseline));
@@ -196,7 +200,7 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
         } else {
             ""
         };
-        let test = format!("{}{of_metrics}", self.time.n.test());
+        let test = format!("{}{of_metrics}", self.time.n.test_in_words());
         let names: Vec<&str> = self.tested().map(|tested| &*tested.name).collect();
         let mut sentences = Vec::new();
         if told.is_empty() {
@@ -236,7 +240,7 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
             Ok(quality) => Some(format!(
                 "Whether {} differs was not tested: {} per cell, {} are needed.",
                 quality.name,
-                quality.n.counted("seed"),
+                quality.n.count_with_unit("seed"),
                 quality.needed()
             )),
         }
@@ -259,12 +263,12 @@ impl<'c, 'v, 'a> Against<'c, 'v, 'a> {
         let metrics = metrics.filter_map(|Tested { measure, .. }| {
             let [own, base] = [place, self.baseline].map(|at| measure.number(self.cells[at]));
             let (own, base) = own.zip(base)?;
-            let how = if measure.cost(own.value) < measure.cost(base.value) {
+            let how = if measure.lower_is_better(own.value) < measure.lower_is_better(base.value) {
                 "better"
             } else {
                 "worse"
             };
-            Some(format!("{}, {how}", measure.told(&own)))
+            Some(format!("{}, {how}", measure.in_sentence(&own)))
         });
         time.into_iter()
             .chain(metrics)

@@ -5,7 +5,7 @@ use crate::report::measure::Measure;
 use crate::report::quality::NotComparableQuality;
 use crate::report::view::{Cell, View};
 
-use super::asked::named;
+use super::asked::answer_metric_columns;
 use super::choice::quality;
 
 /// The metric of `compared` that decides between two cells by quality: one that `[report] answer` names, else an
@@ -16,7 +16,7 @@ pub(in crate::report) fn deciding_metric(
     compared: &[QualityChange],
 ) -> Option<String> {
     let plan = &view.set.plan;
-    let named = named(view);
+    let named = answer_metric_columns(view);
     let objectives = plan.search.iter().flat_map(|spec| &spec.objectives);
     let objectives = objectives.map(|objective| objective.column.clone());
     let quality = || Some(quality(view, &cells).ok()?.column);
@@ -36,7 +36,7 @@ pub(super) fn judged_quality(
         let mut facts = cells.iter().flat_map(|cell| cell.facts());
         name.ends_with("loss") || facts.any(|facts| facts.metrics.contains_key(name))
     };
-    let asked = named(view).into_iter().find(is_metric);
+    let asked = answer_metric_columns(view).into_iter().find(is_metric);
     asked.map_or_else(
         || quality(view, cells),
         |name| Ok(Measure::of_plan(plan, &name)),

@@ -1,13 +1,13 @@
 //! Sentences about cells without a result.
 
-use crate::report::judged::some_of;
+use crate::report::judged::first_names_text;
 use crate::report::view::{Cell, View};
 use crate::results::{Status, grouped};
 
 use super::context::{Answer, NAMED};
 
 /// The answer if no cell was measured.
-pub(super) fn nothing(view: &View<'_>) -> Option<Answer> {
+pub(super) fn answer_without_results(view: &View<'_>) -> Option<Answer> {
     let has_value = |cell: &Cell<'_>| {
         let trial = cell.info.trial.as_ref();
         trial.is_some_and(|trial| trial.values.iter().any(Option::is_some))
@@ -60,7 +60,10 @@ pub(super) fn diverged(view: &View<'_>) -> Option<String> {
         reason => format!("{} ({reason})", view.name(cell, None)),
     });
     let names: Vec<String> = names.collect();
-    Some(format!("Diverged: {}.", some_of(&names, NAMED, "; ")))
+    Some(format!(
+        "Diverged: {}.",
+        first_names_text(&names, NAMED, "; ")
+    ))
 }
 
 /// `8 skipped (no CUDA device); 1 oom (needed 12 GiB)`: numbers of cells by status and reason.

@@ -37,13 +37,13 @@ use super::sections::{scaling, targets};
 use super::view::{Cell, View};
 use crate::base::text::{capitalised, count};
 use crate::plan::AnswerPart;
-use asked::{asked, has_parts};
+use asked::{answer_parts, has_parts};
 use context::NAMED;
-use missing::{not_run, nothing};
+use missing::{answer_without_results, not_run};
 
-pub(super) use along::along;
+pub(super) use along::axis_effect_sentences;
 pub use best::BestCells;
-pub(super) use choice::Choice;
+pub(super) use choice::TaskRanking;
 pub use context::Answer;
 pub(super) use judged_by::deciding_metric;
 
@@ -55,7 +55,7 @@ const FIGURES: usize = 2;
 impl Answer {
     /// The answer of a result.
     pub(super) fn of(view: &View<'_>) -> Self {
-        let mut answer = nothing(view)
+        let mut answer = answer_without_results(view)
             .or_else(|| of_search(view))
             .unwrap_or_else(|| of_cells(view));
         answer.sentences.extend(missing::diverged(view));
@@ -65,7 +65,7 @@ impl Answer {
     }
 
     /// Inserts the outcomes of tested recommendations before the answer's sentences.
-    pub(super) fn follow(&mut self, advice: &Advice) {
+    pub(super) fn prepend_outcomes(&mut self, advice: &Advice) {
         if !advice.outcomes.is_empty() {
             self.sentences.splice(0..0, advice.outcomes.iter().cloned());
             self.by = format!("the predictions of {}, then {}", advice.follows, self.by);
@@ -80,7 +80,7 @@ impl Answer {
         let phases = section("section-phases").into_iter();
         let mut sentences: Vec<String> = phases.flat_map(|own| own.points.clone()).collect();
         let targets = section("section-targets").and_then(|section| section.tables.first());
-        sentences.extend(targets.map(targets::short));
+        sentences.extend(targets.map(targets::targets_summary));
         if sentences.is_empty() {
             sentences.push("No phase of a step was measured.".to_owned());
         }
@@ -101,7 +101,7 @@ impl Answer {
     fn by_parts(
         mut self,
         view: &View<'_>,
-        choices: &[Choice<'_, '_>],
+        choices: &[TaskRanking<'_, '_>],
         cells: &[&Cell<'_>],
     ) -> Self {
         if !has_parts(view) {
@@ -109,13 +109,13 @@ impl Answer {
         }
         let mut usual = std::mem::take(&mut self.sentences);
         let throughput = Measure::of("samples_per_s");
-        let is_asked = asked(view).contains(&AnswerPart::Metric(throughput.column.clone()));
+        let is_asked = answer_parts(view).contains(&AnswerPart::Metric(throughput.column.clone()));
         if is_asked && cells.iter().all(|cell| throughput.number(cell).is_none()) {
             let none =
                 "No cell has a throughput, since none counted its samples; times stand for it.";
             usual.insert(0, none.to_owned());
         }
-        for part in asked(view) {
+        for part in answer_parts(view) {
             if matches!(part, AnswerPart::Metric(_)) {
                 self.sentences.append(&mut usual);
             } else {
@@ -132,7 +132,7 @@ impl Answer {
 /// The answer of the search, followed by the parts of `report.answer` for the best trial.
 fn of_search(view: &View<'_>) -> Option<Answer> {
     let mut answer = of_search::answer(view)?;
-    let parts = asked(view);
+    let parts = answer_parts(view);
     if parts.is_empty() {
         return Some(answer);
     }
@@ -148,7 +148,7 @@ fn of_search(view: &View<'_>) -> Option<Answer> {
 }
 
 fn of_cells(view: &View<'_>) -> Answer {
-    let choices = Choice::all(view);
+    let choices = TaskRanking::all(view);
     let cells: Vec<&Cell<'_>> = match &choices[..] {
         [only] => only.cells.iter().map(|one| one.cell).collect(),
         _ => view.measured().collect(),
@@ -156,8 +156,8 @@ fn of_cells(view: &View<'_>) -> Answer {
     usual(view, &choices).by_parts(view, &choices, &cells)
 }
 
-fn usual(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Answer {
-    if choices.is_empty() || scaling::is_all(view) {
+fn usual(view: &View<'_>, choices: &[TaskRanking<'_, '_>]) -> Answer {
+    if choices.is_empty() || scaling::differ_only_in_samples(view) {
         let grows = scaling::growths(view);
         if !grows.is_empty() {
             return growing(view, grows);
@@ -172,13 +172,19 @@ fn usual(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Answer {
     let mut by = Vec::new();
     let mut untold = Vec::new();
     for (choice, number) in named {
-        answer.sentences.extend(sentences::of(view, choice));
+        answer
+            .sentences
+            .extend(sentences::choice_sentences(view, choice));
         let number = is_several.then_some(number);
-        answer.tables.push(table::of(view, choice, number));
+        answer
+            .tables
+            .push(table::choice_table(view, choice, number));
         if choices.len() <= FIGURES {
-            answer.figures.extend(figure::of(view, choice, number));
+            answer
+                .figures
+                .extend(figure::choice_plot(view, choice, number));
         }
-        untold.extend(choice.why.untold());
+        untold.extend(choice.why.why_quality_cannot_decide());
         by.push(format!(
             "{}, {}",
             sentences::names(choice),
@@ -186,11 +192,11 @@ fn usual(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Answer {
         ));
     }
     if let ([first, _, ..], [measure]) = (choices, &*choices[0].measures)
-        && first.why == choice::Why::Named
+        && first.why == choice::DecidingReason::Named
     {
         // Includes cells that are alone in their task and so are not ranked.
         let cells: Vec<&Cell<'_>> = view.measured().collect();
-        let told = parts::between(view, measure, &cells);
+        let told = parts::range_over_cells(view, measure, &cells);
         let told = told.map(|told| format!("{} is {told}.", capitalised(&measure.name)));
         answer.sentences.splice(0..0, told);
     }
@@ -215,13 +221,13 @@ fn usual(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Answer {
 
 /// Further sentences where `report.answer` requests no parts: a step's largest phase if the time of a step decides, and
 /// cells that did not learn if quality decides.
-fn beside(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Vec<String> {
+fn beside(view: &View<'_>, choices: &[TaskRanking<'_, '_>]) -> Vec<String> {
     let cells: Vec<&Cell<'_>> = view.measured().collect();
     let is_of_steps = choices.iter().any(table::has_phases);
     let names_quality = choices
         .iter()
         .any(|choice| choice.measures.iter().any(|own| !own.is_per_run));
-    let phases = is_of_steps.then(|| parts::place(view, &cells));
+    let phases = is_of_steps.then(|| parts::largest_phase_sentence(view, &cells));
     let not_learned = learned::not_learned(view, &cells).filter(|_| names_quality);
     phases.into_iter().chain(not_learned).collect()
 }
@@ -230,20 +236,24 @@ fn beside(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Vec<String> {
 fn growing(view: &View<'_>, grows: Vec<String>) -> Answer {
     let cells: Vec<&Cell<'_>> = view.measured().collect();
     let mut sentences: Vec<String> = grows.into_iter().take(NAMED).collect();
-    let quality = choice::usual(view, &cells)
+    let quality = choice::unranked_measures(view, &cells)
         .into_iter()
         .find(|measure| !measure.is_per_run);
     if let Some(measure) = quality
-        && let Some(mut ends) = parts::ends(&measure, &cells)
+        && let Some(mut ends) = parts::extreme_cells(&measure, &cells)
     {
-        ends.sort_by(|a, b| measure.cost(a.1.value).total_cmp(&measure.cost(b.1.value)));
+        ends.sort_by(|a, b| {
+            measure
+                .lower_is_better(a.1.value)
+                .total_cmp(&measure.lower_is_better(b.1.value))
+        });
         let [(best, top), (worst, least)] = ends;
         sentences.push(format!(
             "{}: {} with {}; the worst is {} with {}.",
             measure.superlative(),
-            top.shown(),
+            top.text_with_interval(),
             view.name(best, None),
-            least.shown(),
+            least.text_with_interval(),
             view.name(worst, None)
         ));
     }
@@ -252,7 +262,7 @@ fn growing(view: &View<'_>, grows: Vec<String>) -> Answer {
         by: "time against the number of samples, the only thing in which cells of a group differ"
             .to_owned(),
         figures: figure::over_samples(view),
-        tables: vec![table::of_cells(view, &cells, Some("train_s"))],
+        tables: vec![table::unranked_cells_table(view, &cells, Some("train_s"))],
         not_run: String::new(),
     }
 }

@@ -5,10 +5,11 @@ use crate::base::units::{human, human_seconds};
 use crate::report::comparison::best_over_time;
 use crate::report::language::Words;
 use crate::report::number::with_unit;
-use crate::report::quality::optimistic;
+use crate::report::quality::optimism_sentence;
 use crate::report::search::{
-    BestSoFar, Ending, Objective, Search, Study, Trial, TrialColumn, front_of, front_plots,
-    front_verdict, progress_plot, regret, related_results, speed_up, trial_fields, whole,
+    BestSoFar, Ending, Objective, Search, Study, Trial, TrialColumn, all_sessions, front_of,
+    front_plots, front_verdict, progress_plot, regret_sentence, related_results, speed_up,
+    trial_fields,
 };
 use crate::report::sections::field;
 use crate::report::sections::plots::PlotContext;
@@ -59,7 +60,7 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
     sentences.extend(told.map(|told| told.unwrap_or_else(|why| why)));
     let other_found = other.as_ref().filter(|_| is_sooner).and_then(found);
     sentences.extend(other_found.and_then(|there| found_sooner(&search, &there)));
-    sentences.extend(regret(&search));
+    sentences.extend(regret_sentence(&search));
     sentences.extend(caution(&search));
     let tables = table(&search).into_iter().collect();
     let plots = if is_one {
@@ -80,7 +81,7 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
 
 /// How long all trials took, and, for a single study, when its best trial was found.
 fn duration(search: &Search<'_, '_>, is_one: bool) -> Option<String> {
-    let end = human_seconds(whole(search)?.makespan_s);
+    let end = human_seconds(all_sessions(search)?.makespan_s);
     Some(match found(search).filter(|_| is_one) {
         Some([_, after]) => format!("The search took {end}; the best was found after {after}."),
         None => format!("The search took {end}."),
@@ -92,7 +93,7 @@ fn found(search: &Search<'_, '_>) -> Option<[String; 2]> {
     let [study] = &search.studies[..] else {
         return None;
     };
-    let objective = search.first();
+    let objective = search.first_objective();
     let best = BestSoFar::over_time(search, study, objective);
     let &(seconds, value, _) = best.steps.last()?;
     Some([objective.show(value), human_seconds(seconds)])
@@ -112,7 +113,7 @@ fn beside_each_other(searches: [Search<'_, '_>; 2]) -> Option<PlotContext> {
     let plot = best_over_time(Words::default(), &named)?;
     let ends = named.iter().filter_map(|(name, search)| {
         let [best, after] = found(search)?;
-        let end = human_seconds(whole(search)?.makespan_s);
+        let end = human_seconds(all_sessions(search)?.makespan_s);
         Some(format!(
             "{name}: best {best} after {after}, all trials after {end}"
         ))
@@ -141,7 +142,7 @@ fn caution(search: &Search<'_, '_>) -> Option<String> {
 /// Sentence: the best trial of all studies by the first objective is optimistic, and its value on the test split, which
 /// chose nothing; `None` if the objective is not a quality.
 fn optimistic_best(search: &Search<'_, '_>) -> Option<String> {
-    let objective = search.first();
+    let objective = search.first_objective();
     let studies = search.studies.iter();
     let best = studies.filter_map(|study| {
         let trial = study.best_first(objective).first().copied()?;
@@ -156,12 +157,12 @@ fn optimistic_best(search: &Search<'_, '_>) -> Option<String> {
         .map(|(_, name, cell)| (*name, *cell));
     let others: Vec<(&str, &Cell<'_>)> = others.collect();
     let trials = count(search.trials().count(), "trial");
-    optimistic(search.view, &trials, (first, &others), &objective.column)
+    optimism_sentence(search.view, &trials, (first, &others), &objective.column)
 }
 
 /// Sentence on the best trial of a study and the second best.
 fn best(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
-    let objective = search.first();
+    let objective = search.first_objective();
     let order = study.best_first(objective);
     let text = |place: usize| {
         let trial = order.get(place)?;
@@ -176,8 +177,8 @@ fn best(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
         let name = &objective.name;
         return format!("{prefix}No trial of {trials} ended with a value of {name}.");
     };
-    let ended = study.run_to_end();
-    let ran = match (ended, ended - study.ended(Ending::Done).count()) {
+    let ended = study.completed_count();
+    let ran = match (ended, ended - study.trials_that_ended(Ending::Done).count()) {
         (1, _) => "one ran to its end".to_owned(),
         (_, 0) => format!("{ended} ran to their end"),
         (_, empty) => format!("{ended} ran to their end, {empty} without a value"),
@@ -205,7 +206,7 @@ fn ended_early(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<String>
 /// its front.
 fn front(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
     let front = front_of(search, study);
-    let done = count(study.ended(Ending::Done).count(), "trial");
+    let done = count(study.trials_that_ended(Ending::Done).count(), "trial");
     let prefix = study.prefix();
     let [best, rest @ ..] = &front[..] else {
         return format!(
@@ -214,7 +215,7 @@ fn front(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
         );
     };
     let shown = |objective: &Objective| Some(objective.show(objective.value(best)?));
-    let first = search.first();
+    let first = search.first_objective();
     let others = search.objectives.iter().skip(1);
     let others = others.filter_map(|one| Some(format!("{} {}", one.name, shown(one)?)));
     let others = others.collect::<Vec<_>>().join(", ");
@@ -240,7 +241,7 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
     let mut trials = Vec::new();
     let (mut ranked, mut done) = (0, 0);
     for study in studies {
-        let best = study.best_first(search.first());
+        let best = study.best_first(search.first_objective());
         let front = if search.objectives.len() == 1 {
             Vec::new()
         } else {
@@ -251,7 +252,7 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
             best.iter().partition(|trial| is_on(trial.info.number));
         order.extend(rest);
         ranked += order.len();
-        done += study.ended(Ending::Done).count();
+        done += study.trials_that_ended(Ending::Done).count();
         let shown = order.into_iter().take(most);
         trials.extend(shown.map(|trial: &Trial<'_, '_>| (study, *trial, is_on(trial.info.number))));
     }
@@ -265,7 +266,7 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
     };
     let about = format!(
         "By {}; each trial ran once, with one seed.{where_else}{}",
-        search.first().goal(),
+        search.first_objective().goal(),
         run_on(search)
     );
     let head = ("decision", "Best trials", about);
@@ -291,7 +292,7 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
 
 /// Sentence: the values of pruned trials that were repeated without pruning; empty without such trials.
 fn run_on(search: &Search<'_, '_>) -> String {
-    let objective = search.first();
+    let objective = search.first_objective();
     let trials = search.studies.iter().flat_map(|study| &study.regret);
     let values = trials.map(|trial| {
         let value = objective.value(trial).map(|value| objective.show(value));

@@ -1,7 +1,7 @@
 //! Whether cells differ in speed only.
 
 use crate::base::statistics::range;
-use crate::report::quality::over_seeds;
+use crate::report::quality::median_over_seeds;
 use crate::report::view::{Cell, View};
 
 /// Settings of training that change its speed, but not its result.
@@ -14,7 +14,7 @@ const SAME_RESULT: f64 = 0.05;
 /// other samples.
 fn results_differ(cells: &[&Cell<'_>]) -> bool {
     let programs = cells.iter().filter(|cell| cell.is_of_command);
-    let losses = programs.filter_map(|cell| over_seeds(cell, &|facts| facts.best_loss));
+    let losses = programs.filter_map(|cell| median_over_seeds(cell, &|facts| facts.best_loss));
     let losses: Vec<f64> = losses.map(|loss| loss.value).collect();
     range(&losses).is_some_and(|(least, most)| most - least > SAME_RESULT * most.abs())
 }

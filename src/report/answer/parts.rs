@@ -6,14 +6,14 @@ use crate::base::units::{human, human_integer, human_si};
 use crate::plan::AnswerPart;
 use crate::report::measure::Measure;
 use crate::report::number::Number;
-use crate::report::sections::bottleneck::largest;
+use crate::report::sections::bottleneck::largest_phase;
 use crate::report::sections::difference::part;
 use crate::report::sections::{batch_curve, cost, phases, scaling};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
-use super::along::along;
-use super::choice::Choice;
+use super::along::axis_effect_sentences;
+use super::choice::TaskRanking;
 use super::context::NAMED;
 use super::learned::learned;
 use super::{equal, gains};
@@ -28,7 +28,7 @@ const APART: f64 = 1.05;
 pub(super) fn sentences(
     view: &View<'_>,
     part: &AnswerPart,
-    choices: &[Choice<'_, '_>],
+    choices: &[TaskRanking<'_, '_>],
     cells: &[&Cell<'_>],
 ) -> Vec<String> {
     let or =
@@ -36,7 +36,7 @@ pub(super) fn sentences(
     let no_pair = |axis: &str| format!("No two measured cells differ in {axis} only.");
     match part {
         AnswerPart::Metric(_) => Vec::new(),
-        AnswerPart::Where => vec![place(view, cells)],
+        AnswerPart::Where => vec![largest_phase_sentence(view, cells)],
         AnswerPart::Memory => vec![memory(view, cells)],
         AnswerPart::Cost => costs(view, cells),
         AnswerPart::Learned => {
@@ -45,20 +45,20 @@ pub(super) fn sentences(
         AnswerPart::FastestAtEqual(metric) => {
             let told = choices
                 .iter()
-                .flat_map(|choice| equal::at(view, choice, metric));
+                .flat_map(|choice| equal::first_to_reach(view, choice, metric));
             let missing = "No two cells of one task were measured whose times until an equal value could be compared.";
             or(told.collect(), missing.to_owned())
         }
         AnswerPart::Gain(axis) => {
-            let told = gains::along(view, axis, choices);
-            let told = told.unwrap_or_else(|| along(view, axis, true));
+            let told = gains::gains_along_axis(view, axis, choices);
+            let told = told.unwrap_or_else(|| axis_effect_sentences(view, axis, true));
             or(told, no_pair(axis))
         }
         AnswerPart::Along(axis) if batch_curve::is_axis(view, axis) => or(
             batch_curve::knees(view).into_iter().take(NAMED).collect(),
             "No two measured cells differ in the batch size only.".to_owned(),
         ),
-        AnswerPart::Along(axis) => or(along(view, axis, false), no_pair(axis)),
+        AnswerPart::Along(axis) => or(axis_effect_sentences(view, axis, false), no_pair(axis)),
         AnswerPart::Scaling(_) => or(
             scaling::growths(view).into_iter().take(NAMED).collect(),
             "How times grow with the number of samples needs three sizes, and fewer were measured."
@@ -69,7 +69,7 @@ pub(super) fn sentences(
 
 /// Sentences: the largest phase of a step, with the number of cells in which it is the largest, and how long steps wait
 /// for data.
-pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
+pub(super) fn largest_phase_sentence(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let found = cells.iter();
     let found = found.filter_map(|cell| Some((*cell, phases::breakdown(cell)?)));
     let found: Vec<(&Cell<'_>, phases::Breakdown)> = found.collect();
@@ -86,7 +86,9 @@ pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     }
     let waits = found.iter().filter(|(_, found)| found.is_known[0]);
     let waits: Vec<f64> = waits.map(|(_, found)| found.shares[0]).collect();
-    let phases = found.iter().map(|(cell, found)| (*cell, largest(found)));
+    let phases = found
+        .iter()
+        .map(|(cell, found)| (*cell, largest_phase(found)));
     let mut groups = grouped(phases, |(_, (phase, _))| *phase);
     groups.sort_by_key(|cells| std::cmp::Reverse(cells.len()));
     let told = groups.iter().filter_map(|own| {
@@ -122,7 +124,7 @@ pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
 }
 
 /// The smallest and the largest value of a measure, with their cells.
-pub(super) fn ends<'v, 'a>(
+pub(super) fn extreme_cells<'v, 'a>(
     measure: &Measure,
     cells: &[&'v Cell<'a>],
 ) -> Option<[(&'v Cell<'a>, Number); 2]> {
@@ -137,10 +139,14 @@ pub(super) fn ends<'v, 'a>(
 }
 
 /// The range of a measure as text: `from 0.52 s with small to 3.1 s with large`; for similar values only the range.
-pub(super) fn between(view: &View<'_>, measure: &Measure, cells: &[&Cell<'_>]) -> Option<String> {
-    let [(small, least), (large, most)] = ends(measure, cells)?;
+pub(super) fn range_over_cells(
+    view: &View<'_>,
+    measure: &Measure,
+    cells: &[&Cell<'_>],
+) -> Option<String> {
+    let [(small, least), (large, most)] = extreme_cells(measure, cells)?;
     Some(if cells.len() == 1 {
-        least.shown()
+        least.text_with_interval()
     } else if most.value <= APART * least.value {
         let alike = least.text == most.text;
         let to = if alike {
@@ -152,9 +158,9 @@ pub(super) fn between(view: &View<'_>, measure: &Measure, cells: &[&Cell<'_>]) -
     } else {
         format!(
             "from {} with {} to {} with {}",
-            least.shown(),
+            least.text_with_interval(),
             view.shared_name(&[small]),
-            most.shown(),
+            most.text_with_interval(),
             view.shared_name(&[large])
         )
     })
@@ -162,7 +168,7 @@ pub(super) fn between(view: &View<'_>, measure: &Measure, cells: &[&Cell<'_>]) -
 
 fn memory(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let measure = Measure::of_memory(cells);
-    match between(view, &measure, cells) {
+    match range_over_cells(view, &measure, cells) {
         Some(told) => format!("Peak {} is {told}.", measure.name),
         None => "Memory was not measured.".to_owned(),
     }
@@ -170,10 +176,10 @@ fn memory(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
 
 /// Sentences: the time of a run, the model size of the first cell, and the cost of all runs if prices are set.
 fn costs(view: &View<'_>, cells: &[&Cell<'_>]) -> Vec<String> {
-    let Some(time) = between(view, &Measure::of("wall_s"), cells) else {
+    let Some(time) = range_over_cells(view, &Measure::of("wall_s"), cells) else {
         return vec!["What a run costs was not measured.".to_owned()];
     };
-    let price = cost::of_all(view).map(|price| format!("; all runs together cost {price}"));
+    let price = cost::total_cost(view).map(|price| format!("; all runs together cost {price}"));
     // For a search only the best trial is described.
     let which = if cells.len() == 1 && view.cells.len() > 1 {
         "A run of the best"

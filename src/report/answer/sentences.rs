@@ -2,14 +2,14 @@
 
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::report::judged::some_of;
+use crate::report::judged::first_names_text;
 use crate::report::measure::Measure;
 use crate::report::number::{Number, with_unit};
-use crate::report::quality::optimistic;
+use crate::report::quality::optimism_sentence;
 use crate::report::view::View;
 
 use super::asked::has_parts;
-use super::choice::{Choice, ComparedToBest, Ranked};
+use super::choice::{ComparedToBest, Ranked, TaskRanking};
 use super::{equal, gains, units};
 
 /// Fraction by which a further measure of another cell must be better than the best cell's to be mentioned.
@@ -20,7 +20,7 @@ const NAMED: usize = 4;
 const FRONT: usize = 4;
 
 /// Sentences on the cells of a task; with several tasks, joined to one paragraph.
-pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
+pub(super) fn choice_sentences(view: &View<'_>, choice: &TaskRanking<'_, '_>) -> Vec<String> {
     let name = &choice.measures[0].name;
     let mut sentences = match (choice.cells.as_slice(), choice.measures.len()) {
         ([], _) => vec![format!("No cell has a value of {}.", names(choice))],
@@ -34,7 +34,12 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     sentences.extend(units::caveat(view, choice));
     if let ([best, _, ..], [measure]) = (&*choice.cells, &*choice.measures) {
         let cells = count(choice.cells.len(), "cell");
-        sentences.extend(optimistic(view, &cells, (best.cell, &[]), &measure.column));
+        sentences.extend(optimism_sentence(
+            view,
+            &cells,
+            (best.cell, &[]),
+            &measure.column,
+        ));
     }
     if !has_parts(view) {
         sentences.extend(equal::sentences(view, choice));
@@ -46,22 +51,22 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
 }
 
 /// Names of the deciding measures: `validation accuracy and memory`.
-pub(super) fn names(choice: &Choice<'_, '_>) -> String {
+pub(super) fn names(choice: &TaskRanking<'_, '_>) -> String {
     let names = choice.measures.iter().map(|measure| &*measure.name);
     names.collect::<Vec<_>>().join(" and ")
 }
 
 /// A cell as text with its deciding and further measures: `batch-size 8, 10.3 samples/s (10.1–10.6), 424 MiB`.
-fn text(view: &View<'_>, choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> String {
+fn text(view: &View<'_>, choice: &TaskRanking<'_, '_>, one: &Ranked<'_, '_>) -> String {
     let own = choice.measures.iter().zip(&one.numbers).enumerate();
     let own = own.map(|(place, (measure, number))| match place {
         // The first measure's name is already at the beginning of the sentence.
-        0 => number.shown(),
-        _ => measure.told(number),
+        0 => number.text_with_interval(),
+        _ => measure.in_sentence(number),
     });
     let beside = choice.beside.iter().filter_map(|measure| {
         let number = measure.number(one.cell)?;
-        Some(measure.told(&Number {
+        Some(measure.in_sentence(&Number {
             interval: None,
             ..number
         }))
@@ -73,7 +78,7 @@ fn text(view: &View<'_>, choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> Strin
 
 /// Cells that may be as good as the best: if there are several, the one that is best in the further measures, else the
 /// second best.
-fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -> String {
+fn others(view: &View<'_>, choice: &TaskRanking<'_, '_>, cells: &[&Ranked<'_, '_>]) -> String {
     let [first, ..] = cells else {
         return String::new();
     };
@@ -84,7 +89,9 @@ fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -
     let wanted = |measure: &&Measure| (measure.unit == "MiB") == is_per_run;
     let cost = |measure: &Measure, one: &Ranked<'_, '_>| {
         let number = measure.number(one.cell);
-        number.map_or(f64::INFINITY, |number| measure.cost(number.value))
+        number.map_or(f64::INFINITY, |number| {
+            measure.lower_is_better(number.value)
+        })
     };
     let chosen = choice.beside.iter().find(wanted).and_then(|measure| {
         let order = |a: &&&Ranked<'_, '_>, b: &&&Ranked<'_, '_>| {
@@ -103,7 +110,7 @@ fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -
 }
 
 /// Sentences: the best cell by one measure, and which cells a test separates from it.
-fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
+fn of_best(view: &View<'_>, choice: &TaskRanking<'_, '_>) -> Vec<String> {
     let mut sentences = of_session(view, choice);
     let apart = choice.cells.iter();
     let apart = apart.filter(|one| one.standing == ComparedToBest::Apart);
@@ -111,14 +118,14 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     if !apart.is_empty() {
         sentences.push(format!(
             "Measured in another session, in which the machine may have had another speed, and so not compared with it: {}. A run with --fresh measures all in one session.",
-            some_of(&apart, NAMED, "; ")
+            first_names_text(&apart, NAMED, "; ")
         ));
     }
     sentences
 }
 
 /// Sentences on the best cell and the cells that were measured in the same session.
-fn of_session(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
+fn of_session(view: &View<'_>, choice: &TaskRanking<'_, '_>) -> Vec<String> {
     let (best, measure) = (&choice.cells[0], &choice.measures[0]);
     let by = measure.superlative();
     let with = |is: fn(&ComparedToBest) -> bool| -> Vec<&Ranked<'_, '_>> {
@@ -140,7 +147,7 @@ fn of_session(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let cells = count(alike.len(), "cell");
     let verb = if alike.len() == 1 { "is" } else { "are" };
     let behind = behind(view, choice);
-    let test = choice.n.test();
+    let test = choice.n.test_in_words();
     if alike.iter().all(|one| one.values == best.values) {
         let verb = if alike.len() == 1 { "has" } else { "have" };
         return vec![format!(
@@ -154,7 +161,7 @@ fn of_session(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
 }
 
 /// Sentences for cells that have too few values for a test.
-fn of_too_few(view: &View<'_>, choice: &Choice<'_, '_>, best_text: &str) -> Vec<String> {
+fn of_too_few(view: &View<'_>, choice: &TaskRanking<'_, '_>, best_text: &str) -> Vec<String> {
     let by = choice.measures[0].superlative();
     let with = |is: ComparedToBest| -> Vec<&Ranked<'_, '_>> {
         let cells = choice.cells.iter();
@@ -195,7 +202,7 @@ fn of_too_few(view: &View<'_>, choice: &Choice<'_, '_>, best_text: &str) -> Vec<
 
 /// `; behind it: boosting, 0.8948; linear, 0.8180`: the cells that a test separates from the best; empty without such
 /// cells.
-fn behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
+fn behind(view: &View<'_>, choice: &TaskRanking<'_, '_>) -> String {
     let is_behind = |one: &&Ranked<'_, '_>| matches!(one.standing, ComparedToBest::Behind(_));
     let cells: Vec<&Ranked<'_, '_>> = choice.cells.iter().filter(is_behind).collect();
     let names = cells.iter().map(|one| {
@@ -210,7 +217,7 @@ fn behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
 }
 
 /// Sentence: the test separates all other cells from the best.
-fn all_behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
+fn all_behind(view: &View<'_>, choice: &TaskRanking<'_, '_>) -> String {
     let p = choice.cells.iter().filter_map(|one| match one.standing {
         ComparedToBest::Behind(p) => Some(p),
         _ => None,
@@ -222,7 +229,10 @@ fn all_behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
             "every other cell of its session is behind it ({n}, Mann–Whitney, p ≤ {p} by Holm)"
         ),
         [_, other] => {
-            let (name, shown) = (view.name(other.cell, None), other.numbers[0].shown());
+            let (name, shown) = (
+                view.name(other.cell, None),
+                other.numbers[0].text_with_interval(),
+            );
             format!("{name} is behind it, {shown} ({n}, Mann–Whitney, p = {p})")
         }
         _ => format!("every other cell is behind it ({n}, Mann–Whitney, p ≤ {p} by Holm)"),
@@ -230,13 +240,13 @@ fn all_behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
 }
 
 /// Sentences on the Pareto front of several measures.
-fn of_front(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
+fn of_front(view: &View<'_>, choice: &TaskRanking<'_, '_>) -> Vec<String> {
     let on_front = choice.cells.iter();
     let front: Vec<&Ranked<'_, '_>> = on_front
         .filter(|one| one.standing == ComparedToBest::OnFront)
         .collect();
     let named = front.iter().take(FRONT).map(|one| {
-        let values: Vec<String> = one.numbers.iter().map(Number::shown).collect();
+        let values: Vec<String> = one.numbers.iter().map(Number::text_with_interval).collect();
         format!("{} with {}", view.name(one.cell, None), values.join(" at "))
     });
     let named = named.collect::<Vec<_>>().join("; ");

@@ -1,15 +1,15 @@
-//! [`Sizes`]: how many values the cells of a test have.
+//! [`SampleSizes`]: how many values the cells of a test have.
 
 use crate::base::text::count;
 
 /// The smallest and the largest number of values of cells that are tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sizes {
+pub(super) struct SampleSizes {
     pub(super) least: usize,
     most: usize,
 }
 
-impl Sizes {
+impl SampleSizes {
     pub(super) fn of<'v>(cells: impl Iterator<Item = &'v Vec<f64>> + Clone) -> Self {
         let sizes = cells.map(Vec::len);
         Self {
@@ -34,7 +34,7 @@ impl Sizes {
     }
 
     /// The number of values with the word for them: `6 seeds`, `5 to 7 seeds`.
-    pub(super) fn counted(self, what: &str) -> String {
+    pub(super) fn count_with_unit(self, what: &str) -> String {
         match self {
             Self { least, most } if least == most => count(least, what),
             Self { least, most } => format!("{least} to {}", count(most, what)),
@@ -42,7 +42,7 @@ impl Sizes {
     }
 
     /// The test between cells: `n = 6, Mann–Whitney, Holm`.
-    pub(super) fn test(self) -> String {
+    pub(super) fn test_in_words(self) -> String {
         format!("{}, Mann–Whitney, Holm", self.text())
     }
 }

@@ -7,16 +7,16 @@ use crate::report::quality::has_learned;
 use crate::report::sections::bottleneck;
 use crate::report::sections::phases::breakdown;
 use crate::report::sections::ranking::is_baseline;
-use crate::report::sections::treatment::variants;
+use crate::report::sections::treatment::variants_note;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::IntervalKind;
 
-use super::choice::{Choice, ComparedToBest, Ranked};
+use super::choice::{ComparedToBest, Ranked, TaskRanking};
 use super::sentences::names;
 
 /// Id of the table of cells that are not ranked.
-pub(super) const OF_CELLS: &str = "cells";
+pub(super) const CELLS_TABLE_ID: &str = "cells";
 /// Largest number of rows.
 const ROWS: usize = 12;
 /// Mark of a cell with a run that did not learn.
@@ -25,7 +25,7 @@ const NOT_LEARNED: &str = "†";
 const AXES: usize = 4;
 
 /// Name of the kind of interval shown with the deciding measure's median.
-fn interval(choice: &Choice<'_, '_>) -> String {
+fn interval(choice: &TaskRanking<'_, '_>) -> String {
     let Measure {
         column, is_per_run, ..
     } = &choice.measures[0];
@@ -43,7 +43,11 @@ fn interval(choice: &Choice<'_, '_>) -> String {
 }
 
 /// The decision table of one task; `number` in its id distinguishes it from the tables of other tasks.
-pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>) -> Table {
+pub(super) fn choice_table(
+    view: &View<'_>,
+    choice: &TaskRanking<'_, '_>,
+    number: Option<usize>,
+) -> Table {
     let base = baseline(view, choice);
     let mut columns = axis_columns(view, true);
     columns.extend(choice.measures.iter().map(Measure::heading));
@@ -70,7 +74,7 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>
         "Best first, by median over {} of a cell{}.{}",
         choice.runs(),
         interval(choice),
-        variants(view, &cells)
+        variants_note(view, &cells)
     );
     let about = if choice.cells.iter().all(|one| learned(choice, one)) {
         about
@@ -104,9 +108,13 @@ pub(super) fn row_id(table: &str, place: usize) -> String {
 }
 
 /// The table of cells that are not ranked, in plan order; requested columns come first.
-pub(super) fn of_cells(view: &View<'_>, cells: &[&Cell<'_>], column: Option<&str>) -> Table {
+pub(super) fn unranked_cells_table(
+    view: &View<'_>,
+    cells: &[&Cell<'_>],
+    column: Option<&str>,
+) -> Table {
     let mut measures: Vec<Measure> = column.map(Measure::of).into_iter().collect();
-    measures.extend(super::choice::usual(view, cells));
+    measures.extend(super::choice::unranked_measures(view, cells));
     let mut columns = axis_columns(view, false);
     columns.extend(measures.iter().map(Measure::heading));
     let rows = cells.iter().take(ROWS).map(|cell| {
@@ -115,7 +123,7 @@ pub(super) fn of_cells(view: &View<'_>, cells: &[&Cell<'_>], column: Option<&str
         Row::new(&*cell.info.key, fields)
     });
     let about = "Medians over the runs of a cell, of quality over its seeds.".to_owned();
-    let head = (OF_CELLS, "The cells", about);
+    let head = (CELLS_TABLE_ID, "The cells", about);
     let mut table = Table::of_rows(head, columns, rows.collect());
     table.cut = (cells.len() > ROWS).then(|| {
         let all = cells.len();
@@ -137,7 +145,7 @@ fn is_short(view: &View<'_>) -> bool {
 }
 
 /// The baseline of the manifest, if it is one of the cells.
-fn baseline<'v>(view: &View<'_>, choice: &Choice<'v, '_>) -> Option<&'v str> {
+fn baseline<'v>(view: &View<'_>, choice: &TaskRanking<'v, '_>) -> Option<&'v str> {
     let found = choice
         .cells
         .iter()
@@ -159,7 +167,7 @@ fn labels(view: &View<'_>, cell: &Cell<'_>, within_task: bool) -> Vec<Entry> {
 
 fn row_of(
     view: &View<'_>,
-    choice: &Choice<'_, '_>,
+    choice: &TaskRanking<'_, '_>,
     one: &Ranked<'_, '_>,
     base: Option<&str>,
 ) -> Row {
@@ -170,7 +178,7 @@ fn row_of(
     fields.extend(one.numbers.iter().map(|number| Entry::number(Some(number))));
     fields.extend(choice.beside.iter().map(|measure| measure.entry(one.cell)));
     fields.extend(has_phases(choice).then(|| {
-        let found = breakdown(one.cell).map(|found| bottleneck::largest(&found));
+        let found = breakdown(one.cell).map(|found| bottleneck::largest_phase(&found));
         let told = |(name, share)| format!("{name} ({} %)", fixed(share, 1));
         Entry::text(found.map_or_else(|| "–".to_owned(), told))
     }));
@@ -183,14 +191,14 @@ fn row_of(
 }
 
 /// Whether every run of a cell learned, or quality does not decide.
-fn learned(choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> bool {
+fn learned(choice: &TaskRanking<'_, '_>, one: &Ranked<'_, '_>) -> bool {
     let is_quality = choice.measures.iter().any(|measure| !measure.is_per_run);
     let mut runs = one.cell.facts();
     !is_quality || !runs.any(|facts| has_learned(facts) == Some(false))
 }
 
 /// Whether the table has a column for the largest phase, because a step's time decides.
-pub(super) fn has_phases(choice: &Choice<'_, '_>) -> bool {
+pub(super) fn has_phases(choice: &TaskRanking<'_, '_>) -> bool {
     choice
         .measures
         .iter()

@@ -11,7 +11,7 @@ use super::Answer;
 use crate::report::tests::many::many;
 use crate::report::view::View;
 use crate::results::golden::ddpm;
-use crate::results::testing::{assert_begins, assert_ends, assert_says};
+use crate::results::testing::{assert_contains, assert_ends_with, assert_starts_with};
 use crate::results::{self, ResultSet, Status};
 
 fn answer(set: &ResultSet) -> Answer {
@@ -56,8 +56,8 @@ fn fastest_is_not_told_from_too_few_runs() {
         sentences[0],
         "The data do not show which cell is fastest: 2 runs per cell, 4 are needed."
     );
-    assert_begins(&sentences[1], "Fastest seen: workers 0, 79.96");
-    assert_ends(&sentences[1], "no other range overlaps with this one.");
+    assert_starts_with(&sentences[1], "Fastest seen: workers 0, 79.96");
+    assert_ends_with(&sentences[1], "no other range overlaps with this one.");
     let overlapping = timed(2, 2, |_| 100.0);
     assert!(text(&overlapping).contains("one range overlaps with it: workers 4"));
     assert!(text(&timed(2, 1, |_| 100.0)).contains("a single value has no range"));
@@ -72,7 +72,7 @@ fn fastest_is_told_where_a_test_tells_it() {
         "{apart}"
     );
     let alike = text(&timed(2, 6, |_| 100.0));
-    assert_says(&alike, "1 cell is not distinguishable from it (n = 6");
+    assert_contains(&alike, "1 cell is not distinguishable from it (n = 6");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn what_diverged_is_named() {
         (row.status, row.facts) = (Status::Diverged, None);
         row.reason = "loss became NaN at step 3".into();
     }
-    assert_says(
+    assert_contains(
         text(&set),
         "Diverged: batch-size 16, workers 0 (loss became NaN at step 3).",
     );
@@ -121,7 +121,7 @@ fn of_equal_medians_the_better_mean_comes_first() {
         [0.94, 0.94, 0.95, 0.96, 0.97],
     ]);
     let first = &answer(&set).sentences[0];
-    assert_begins(first, "Highest validation accuracy: workers 4, 0.95");
+    assert_starts_with(first, "Highest validation accuracy: workers 4, 0.95");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn cells_of_one_result_are_one_hypothesis() {
     };
     assert!(apart(0).contains("p = 0.0079"), "{}", apart(0));
     let copied = apart(2);
-    assert_says(
+    assert_contains(
         &copied,
         "2 cells have the same result (n = 5, Mann–Whitney, Holm); behind it: batch-size 16, workers 4, 0.8200.",
     );
@@ -152,8 +152,8 @@ fn quality_decides_where_the_axes_can_change_it_and_the_runs_learned() {
     let found = answer(&set);
     assert_eq!(found.by, "validation accuracy, as the axes can change it");
     let first = &found.sentences[0];
-    assert_begins(first, "Highest validation accuracy: workers 4, 0.92");
-    assert_says(
+    assert_starts_with(first, "Highest validation accuracy: workers 4, 0.92");
+    assert_contains(
         first,
         "workers 0 is behind it, 0.8200 (0.8000–0.8400) (n = 5",
     );
@@ -167,11 +167,11 @@ fn quality_decides_where_the_axes_can_change_it_and_the_runs_learned() {
     (0..5).for_each(|place| stand_still(&mut idle, place));
     let found = answer(&idle);
     assert_eq!(found.by, "validation accuracy, as the axes can change it");
-    assert_begins(
+    assert_starts_with(
         &found.sentences[0],
         "Highest validation accuracy: workers 4",
     );
-    assert_says(
+    assert_contains(
         found.sentences.join(" "),
         "In 5 of 10 runs the loss on a fixed batch did not fall by 1 %: nothing shows that they learned (workers 0).",
     );
@@ -179,7 +179,7 @@ fn quality_decides_where_the_axes_can_change_it_and_the_runs_learned() {
     (5..8).for_each(|place| stand_still(&mut idle, place));
     let found = answer(&idle);
     assert_eq!(found.by, "throughput, as quality cannot be compared");
-    assert_says(
+    assert_contains(
         found.sentences.join(" "),
         "Quality cannot be compared: in no cell did the evaluation loss fall by 1 % in most runs.",
     );
@@ -212,7 +212,7 @@ fn several_measures_have_a_pareto_front_and_no_best() {
     let first = set.plan.cells[0].key.clone();
     set.change_times(|key, times| times.samples_per_s = if key == first { 200.0 } else { 100.0 });
     let both = text(&set);
-    assert_begins(
+    assert_starts_with(
         &both,
         "No cell is best by validation accuracy and throughput at once; 2 of 2",
     );
@@ -275,16 +275,16 @@ fn where_speed_decides_quality_is_told_beside_it() {
         row.epoch.validation.insert("val_loss".into(), Some(0.05));
     }
     let told = text(&set);
-    assert_says(
+    assert_contains(
         &told,
         "Not of the same quality: best loss 0.04035 with workers 4, 0.08070 with the fastest (one seed each: no test).",
     );
-    assert_says(&told, "is reached soonest by workers 4, in ");
-    assert_says(&told, "every other cell needs longer (n = 6");
+    assert_contains(&told, "is reached soonest by workers 4, in ");
+    assert_contains(&told, "every other cell needs longer (n = 6");
     // Now the faster cell has the better loss.
     let mut set = timed(2, 6, |cell| [200.0, 100.0][cell]);
     halve_the_loss(&mut set, &key);
-    assert_says(
+    assert_contains(
         text(&set),
         "No cell reaches a better loss than the fastest.",
     );
@@ -301,8 +301,8 @@ fn one_cell_is_a_result_too_and_tasks_of_one_cell_are_not_ranked() {
     let facts = one.runs[0].facts.as_mut().unwrap();
     (facts.eval_loss_after, facts.final_loss) = (Some(0.995), facts.first_loss);
     let told = text(&one);
-    assert_begins(&told, "79.96 samples/s");
-    assert_says(
+    assert_starts_with(&told, "79.96 samples/s");
+    assert_contains(
         &told,
         "(1.00 before, 0.995 after 4 epochs): nothing shows that the model learned.",
     );
@@ -313,7 +313,7 @@ fn one_cell_is_a_result_too_and_tasks_of_one_cell_are_not_ranked() {
     only.blocks.retain(|row| row.key != left);
     only.timings.retain(|row| row.key != left);
     only.plan.report = json!({});
-    assert_begins(text(&only), "Only workers 0 was measured: ");
+    assert_starts_with(text(&only), "Only workers 0 was measured: ");
     let mut set = timed(2, 2, |_| 100.0);
     set.plan.cells[1].task_signature = "another".into();
     assert!(text(&set).starts_with("Each of the 2 measured cells is a task of its own"));
@@ -333,7 +333,7 @@ fn several_tasks_have_a_sentence_each_and_then_a_count() {
     for (place, cell) in more.plan.cells.iter_mut().enumerate() {
         cell.task_signature = format!("task {}", place / 5);
     }
-    assert_ends(text(&more), "4 more tasks: see the tables below.");
+    assert_ends_with(text(&more), "4 more tasks: see the tables below.");
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn where_a_step_decides_its_largest_phase_is_told() {
     let mut set = timed(2, 6, |cell| [100.0, 200.0][cell]);
     set.plan.report = json!({"answer": ["step_ms"]});
     let told = text(&set);
-    assert_ends(
+    assert_ends_with(
         &told,
         "backward in 2 cells (62 %); waiting for data takes at most 2.6 %.",
     );
@@ -364,7 +364,7 @@ fn treatments_are_told_against_their_baseline() {
     set.plan.compare = json!({"treatment": "workers", "baseline": "0"});
     set.plan.report = json!({});
     let told = answer(&set).sentences;
-    assert_begins(
+    assert_starts_with(
         &told[0],
         "Against workers 0 (100.25 ms (100.05–100.45) a step, best loss 0.08070): workers 4 has 2.00× the step time (2.00–2.00) \
          (n = 6, Mann–Whitney, Holm).",
@@ -372,7 +372,7 @@ fn treatments_are_told_against_their_baseline() {
     let mut set = timed(2, 6, |_| 100.0);
     set.plan.compare = json!({"treatment": "workers", "baseline": "4"});
     set.plan.report = json!({});
-    assert_begins(
+    assert_starts_with(
         text(&set),
         "No treatment is shown to differ from workers 4 (100.",
     );

@@ -5,14 +5,14 @@ use serde_json::Value;
 use crate::report::sections::difference::part;
 use crate::report::view::{Cell, View};
 
-use super::choice::{Choice, Ranked};
+use super::choice::{Ranked, TaskRanking};
 
 /// Endings of metrics that are computed from the target as the model learns it, which may be the target's logarithm.
 const AS_LEARNED: [&str; 3] = ["r2", "mse", "loss"];
 
 /// Caveat: the deciding metric is of the logarithm of the target in some cells and of the target itself in others.
 /// `None` if all cells agree; programs of the user are left out, since this is unknown for them.
-pub(super) fn caveat(view: &View<'_>, choice: &Choice<'_, '_>) -> Option<String> {
+pub(super) fn caveat(view: &View<'_>, choice: &TaskRanking<'_, '_>) -> Option<String> {
     let is_as_learned = |column: &str| {
         let last = column.rsplit('_').next();
         last.is_some_and(|last| AS_LEARNED.contains(&last))

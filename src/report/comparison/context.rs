@@ -140,7 +140,7 @@ impl Part {
             answer: sentences,
             figures: answer::figure(scene).into_iter().collect(),
             decision: sections::summary::section(scene),
-            sections: sections::of(scene),
+            sections: sections::comparison_sections(scene),
         }
     }
 

@@ -106,7 +106,7 @@ fn matrix() -> MatrixJudgement {
 
 /// [`comparison`] with another processor on the side after; times are compared nevertheless, as if the user had
 /// requested it.
-pub(crate) fn across() -> Comparison {
+pub(crate) fn with_other_processor() -> Comparison {
     let mut comparison = comparison();
     comparison.environment.is_across = true;
     comparison.environment.fields.insert(

@@ -47,24 +47,24 @@ pub(crate) fn side(scene: &Scene<'_>, side: &Side) -> String {
     let words = scene.words;
     let name = words.quoted(&side.name);
     match &side.origin {
-        Origin::Git { commit, .. } => words.of_commit(name, short(commit)),
+        Origin::Git { commit, .. } => words.of_commit(name, short_commit(commit)),
         Origin::Folder { .. } | Origin::Value { .. } => name,
     }
 }
 
 /// The first characters of a commit's hash.
-pub(crate) fn short(commit: &str) -> String {
+pub(crate) fn short_commit(commit: &str) -> String {
     commit.chars().take(9).collect()
 }
 
 /// Warnings to read before the figures.
 pub(super) fn warnings(scene: &Scene<'_>) -> Vec<String> {
     let (comparison, words) = (scene.comparison, scene.words);
-    let must = scene.must_match();
+    let must = scene.differing_must_match_fields();
     let mut found = Vec::new();
     if !must.is_empty() {
         found.push(words.environments_differ(words.listed(&must, 8)));
-        found.push(if scene.is_across() {
+        found.push(if scene.differs_in_environment() {
             words.across()
         } else {
             words.refused()
@@ -74,15 +74,15 @@ pub(super) fn warnings(scene: &Scene<'_>) -> Vec<String> {
     if works.any(|work| matches!(work, Work::Treatments(_))) {
         found.push(words.other_treatment());
     }
-    if must.is_empty() || scene.is_across() {
+    if must.is_empty() || scene.differs_in_environment() {
         found.extend(not_comparable(scene));
     }
-    found.extend(waiting(scene));
+    found.extend(waiting_warning(scene));
     found
 }
 
 /// Warning: wall time that CPU time does not explain, with the cell whose wall time is furthest above it.
-pub(super) fn waiting(scene: &Scene<'_>) -> Option<String> {
+pub(super) fn waiting_warning(scene: &Scene<'_>) -> Option<String> {
     let words = scene.words;
     let cells = scene.comparison.cells.iter();
     let found = cells.filter_map(|pair| Some((pair, pair.waiting?)));
@@ -106,7 +106,7 @@ fn not_comparable(scene: &Scene<'_>) -> Vec<String> {
     for pair in &scene.comparison.cells {
         let verdict = &pair.judgement.verdict;
         if matches!(verdict, Verdict::NotComparable(_)) {
-            let why = words.why(verdict, None).join("; ");
+            let why = words.reason_texts(verdict, None).join("; ");
             *reasons.entry(why).or_default() += 1;
         }
     }

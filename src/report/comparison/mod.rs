@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use minijinja::value::Value;
 
 use crate::compare::{Comparison, Options, Origin, Side, searches_beside};
-use crate::plan::COMPARISON;
+use crate::plan::COMPARISON_TEMPLATE;
 use crate::results::{ResultSet, read_noise};
 
 use super::language::{Language, Words};
@@ -65,7 +65,7 @@ pub fn deciding_metrics(comparison: &Comparison) -> BTreeMap<&str, String> {
 }
 
 /// Cells and axes that only one side has, in English, one string per sentence, as on the page.
-pub fn comparison_matching(comparison: &Comparison) -> Vec<String> {
+pub fn comparison_unmatched(comparison: &Comparison) -> Vec<String> {
     sections::matching::points(&scene::Scene::of(comparison, Language::English))
 }
 
@@ -76,7 +76,7 @@ pub fn comparison_costs(comparison: &Comparison) -> Vec<String> {
 
 /// A warning in English, without a full stop, that runs took much more wall time than CPU time; `None` if they did not.
 pub fn comparison_waiting(comparison: &Comparison) -> Option<String> {
-    head::waiting(&scene::Scene::of(comparison, Language::English))
+    head::waiting_warning(&scene::Scene::of(comparison, Language::English))
 }
 
 /// The pages of some comparisons of one experiment and their plots, with their contents.
@@ -91,9 +91,9 @@ pub(super) fn files(
     for &language in languages {
         let report = ComparisonReport::of(comparisons, language);
         let context = Value::from(minijinja::value::Serde(&report));
-        for format in template::formats(own, COMPARISON) {
-            let text = write::page(own, &engine, (COMPARISON, format), &context)?;
-            let file = format!("{COMPARISON}.{}.{format}", language.code());
+        for format in template::formats(own, COMPARISON_TEMPLATE) {
+            let text = write::page(own, &engine, (COMPARISON_TEMPLATE, format), &context)?;
+            let file = format!("{COMPARISON_TEMPLATE}.{}.{format}", language.code());
             pages.push((folder.join(file), text));
         }
         plots.extend(write::plot_files(folder, report.plots()));
@@ -140,5 +140,5 @@ pub(super) fn along_treatment(
             .map_err(|failure| ReportError::Comparison(Box::new(failure)))
     });
     let compared: Result<Vec<Comparison>, ReportError> = compared.collect();
-    Ok(account::without_parts(compared?))
+    Ok(account::without_contained_comparisons(compared?))
 }

@@ -30,7 +30,7 @@ impl Words {
     }
 
     /// A ratio as text with its definition: `after ÷ before = 0.730, 95 % interval 0.712–0.749`.
-    pub(crate) fn direction(self, ratio: &Ratio) -> String {
+    pub(crate) fn ratio_in_words(self, ratio: &Ratio) -> String {
         format!(
             "{} = {}, {}",
             self.after_by_before(),
@@ -70,13 +70,13 @@ impl Words {
         let text = self.verdict(&judgement.verdict, judgement.ratio.as_ref());
         Entry::detailed(
             text,
-            self.why(&judgement.verdict, judgement.detectable)
+            self.reason_texts(&judgement.verdict, judgement.detectable)
                 .join("; "),
         )
     }
 
     /// The reason of a missing verdict, and the smallest detectable effect unless the verdict is a change.
-    pub(crate) fn why(self, verdict: &Verdict, detectable: Option<f64>) -> Vec<String> {
+    pub(crate) fn reason_texts(self, verdict: &Verdict, detectable: Option<f64>) -> Vec<String> {
         let detectable = detectable.map(|effect| self.detectable(self.percent(effect)));
         match verdict {
             Verdict::Faster | Verdict::Slower | Verdict::Less | Verdict::More => Vec::new(),
@@ -142,7 +142,7 @@ impl Words {
 
     /// The p-value of a cell's time, corrected for all cells, with the name of the test; `None` where no test was
     /// possible.
-    pub(crate) fn family_p(self, judgement: &Judgement) -> Option<String> {
+    pub(crate) fn adjusted_p_text(self, judgement: &Judgement) -> Option<String> {
         let p = self.p_value(judgement.p_holm?);
         Some(match judgement.test {
             Some(Test::SignBets) => self.any_look_p(p),

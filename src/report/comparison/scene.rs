@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::account::figure::Figure;
+use super::account::figure::ComparedQuantity;
 use super::{Language, Words};
 use crate::compare::{CellPair, Comparison, FieldClass, Verdict};
 use crate::report::answer::deciding_metric;
-use crate::report::language::Timed;
+use crate::report::language::JudgedTime;
 use crate::report::view::{CellInView, View};
 
 /// Largest number of rows of a table over cells.
@@ -47,15 +47,15 @@ impl MatchedCells<'_, '_> {
 }
 
 /// The judged time: per sample, or of the whole run if commands report no steps.
-fn timed(comparison: &Comparison) -> Timed {
+fn timed(comparison: &Comparison) -> JudgedTime {
     let has = |column: &str| {
         let mut timings = comparison.cells.iter().flat_map(|pair| &pair.timings);
         timings.any(|one| one.column == column)
     };
     if has("total_s") && !has("step_ms") {
-        Timed::Run
+        JudgedTime::Run
     } else {
-        Timed::Sample
+        JudgedTime::Sample
     }
 }
 
@@ -88,7 +88,7 @@ impl<'a> Scene<'a> {
     }
 
     /// The pairs that have a row in tables: all, or, if there are very many, those with a verdict first.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = MatchedCells<'_, 'a>> {
+    pub(crate) fn cells_in_tables(&self) -> impl Iterator<Item = MatchedCells<'_, 'a>> {
         self.shown.iter().map(|place| self.matched(place))
     }
 
@@ -102,20 +102,20 @@ impl<'a> Scene<'a> {
     }
 
     /// The time that verdicts are about: per sample, or of the whole run.
-    pub(crate) fn timed(&self) -> Figure {
+    pub(crate) fn judged_time(&self) -> ComparedQuantity {
         match self.words.timed {
-            Timed::Sample => Figure::SampleTime,
-            Timed::Run => Figure::WholeRun,
+            JudgedTime::Sample => ComparedQuantity::SampleTime,
+            JudgedTime::Run => ComparedQuantity::WholeRun,
         }
     }
 
     /// Whether times are compared although environments differ in fields that must match.
-    pub(crate) fn is_across(&self) -> bool {
-        self.comparison.environment.is_across && !self.must_match().is_empty()
+    pub(crate) fn differs_in_environment(&self) -> bool {
+        self.comparison.environment.is_across && !self.differing_must_match_fields().is_empty()
     }
 
     /// Names of the fields of the environments that must match and differ.
-    pub(crate) fn must_match(&self) -> Vec<String> {
+    pub(crate) fn differing_must_match_fields(&self) -> Vec<String> {
         let fields = self.comparison.environment.fields.iter();
         let must = fields.filter(|field| field.class == FieldClass::MustMatch);
         must.map(|field| field.field.clone()).collect()
@@ -123,12 +123,12 @@ impl<'a> Scene<'a> {
 
     /// Provenance of a ratio of times by a formula; it mentions different environments, if there are any.
     pub(crate) fn ratio_formula(&self, formula: String) -> String {
-        self.words.derived(self.across(formula))
+        self.words.derived(self.with_environment_note(formula))
     }
 
     /// `text` of a ratio of times, with a note if the environments differ.
-    pub(crate) fn across(&self, text: String) -> String {
-        if self.is_across() {
+    pub(crate) fn with_environment_note(&self, text: String) -> String {
+        if self.differs_in_environment() {
             self.words.across_environments(text)
         } else {
             text
@@ -136,9 +136,9 @@ impl<'a> Scene<'a> {
     }
 
     /// Addition to a caption if times of different environments are drawn.
-    pub(crate) fn across_note(&self) -> String {
+    pub(crate) fn environment_note(&self) -> String {
         let note = || format!(" {}", self.words.across_caption());
-        self.is_across().then(note).unwrap_or_default()
+        self.differs_in_environment().then(note).unwrap_or_default()
     }
 
     /// Displayed name of a pair of cells.

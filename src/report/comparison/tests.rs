@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::golden::{across, comparison, one_cell};
+use super::golden::{comparison, one_cell, with_other_processor};
 use super::{Language, Words, render_comparison};
 use super::{account, sections};
 use crate::compare::golden::branches;
-use crate::compare::testing::memory;
+use crate::compare::testing::memory_cost;
 use crate::compare::{Comparison, NotComparableReason, UnclearReason, Verdict, Waiting};
-use crate::results::testing::assert_says;
+use crate::results::testing::assert_contains;
 
 /// Every file that a comparison writes, by name.
 fn rendered(of: &Comparison) -> Vec<(String, String)> {
@@ -67,7 +67,7 @@ fn no_english_sentence_is_left_in_german_and_no_german_one_in_english() {
         .map(|(name, ..)| *name)
         .collect();
     assert!(known.len() > 60, "{} messages", known.len());
-    for of in [comparison(), across(), one_cell(), of_costs()] {
+    for of in [comparison(), with_other_processor(), one_cell(), of_costs()] {
         for (name, text) in rendered(&of) {
             let is_german = name.contains("de.");
             for (message, english, german) in catalogues().flat_map(|messages| *messages) {
@@ -92,7 +92,7 @@ fn no_english_sentence_is_left_in_german_and_no_german_one_in_english() {
 /// A comparison of one cell that takes more memory, and whose wall time exceeds its CPU time.
 fn of_costs() -> Comparison {
     let mut comparison = one_cell();
-    comparison.cells[0].costs = vec![memory(Verdict::More, 1.2)];
+    comparison.cells[0].costs = vec![memory_cost(Verdict::More, 1.2)];
     comparison.cells[0].waiting = Some(Waiting {
         wall_per_cpu: (0.55, 1.9),
         is_far: (false, true),
@@ -193,7 +193,7 @@ fn the_english_reasons_of_pages_are_those_of_comparison_csv() {
         UnclearReason::SessionNoise,
     ];
     for reason in reasons {
-        let why = Words::default().why(&Verdict::Unclear(reason), None);
+        let why = Words::default().reason_texts(&Verdict::Unclear(reason), None);
         assert_eq!(why, [reason.to_string()]);
     }
     let reasons = vec![
@@ -206,7 +206,7 @@ fn the_english_reasons_of_pages_are_those_of_comparison_csv() {
         NotComparableReason::Exclusive(true, false),
     ];
     let shown: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-    let why = Words::default().why(&Verdict::NotComparable(reasons), None);
+    let why = Words::default().reason_texts(&Verdict::NotComparable(reasons), None);
     assert_eq!(why, shown);
 }
 
@@ -242,7 +242,7 @@ fn named_searches_are_read_from_the_folders_beside() {
     };
     crate::report::render(&folder, &options).expect("renders");
     let text = fs::read_to_string(folder.join("comparison.en.md")).expect("a page");
-    assert_says(&text, "\nSearch, makespan: detector-search-sequential ");
+    assert_contains(&text, "\nSearch, makespan: detector-search-sequential ");
     assert!(!text.contains("Hyperparameter search: not measured"));
     assert!(text.contains("no results of “../detector” lie beside"));
 }

@@ -16,13 +16,15 @@ type Rule = (
 );
 
 pub(super) const RULES: [Rule; 7] = [
-    ("R1", |subject, _, _| data::r1(subject)),
-    ("R6", |subject, _, _| rendering::r6(subject)),
+    ("R1", |subject, _, _| data::r1_numbers_have_source(subject)),
+    ("R6", |subject, _, _| rendering::r6_answer_printed(subject)),
     ("R8", r8),
-    ("R12", |subject, _, _| rendering::r12(subject)),
+    ("R12", |subject, _, _| rendering::r12_number_format(subject)),
     ("R13", r13),
     ("R14", r14),
-    ("R18", |subject, _, _| rendering::r18(subject)),
+    ("R18", |subject, _, _| {
+        rendering::r18_only_results_in_text(subject)
+    }),
 ];
 
 /// All violations of rules, as `R13: …`.
@@ -43,7 +45,7 @@ pub(super) fn violations(
 /// R8: no claim of significance without a test; every "same" and "unclear" has its smallest detectable effect.
 fn r8(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Vec<String> {
     let words = Words::in_language(language);
-    let mut found = rendering::r8(subject);
+    let mut found = rendering::r8_significance_tested(subject);
     for pair in &comparison.cells {
         let judgement = &pair.judgement;
         let is_open = matches!(judgement.verdict, Verdict::Same | Verdict::Unclear(_));
@@ -95,7 +97,7 @@ fn r13(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Ve
         demanded.extend(cells(&comparison.before.set, &pair.before));
         demanded.extend(cells(&comparison.after.set, &pair.after));
     }
-    let programs = comparison.programs();
+    let programs = comparison.command_cell_keys();
     let same = comparison
         .cells
         .iter()
@@ -108,7 +110,7 @@ fn r13(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Ve
     demanded.dedup();
     let mut found = Vec::new();
     for text in &subject.texts {
-        let unsaid = demanded.iter().filter(|part| !text.says(part));
+        let unsaid = demanded.iter().filter(|part| !text.prints_text(part));
         found.extend(unsaid.map(|part| format!("{}: “{part}” is not said", text.name)));
     }
     found
@@ -157,7 +159,7 @@ fn r14(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Ve
     let mean = mean.filter(|_| comparison.cells.len() > 1);
     let mean = mean.map(|matrix| words.ends(&matrix.ratio));
     for text in &subject.texts {
-        if let Some(mean) = mean.as_ref().filter(|mean| !text.says(mean)) {
+        if let Some(mean) = mean.as_ref().filter(|mean| !text.prints_text(mean)) {
             found.push(format!(
                 "{}: the geometric mean’s {mean} is not said",
                 text.name

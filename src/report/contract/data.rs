@@ -31,7 +31,7 @@ const NOT_MEASURED: [&str; 7] = [
 const OF_WORDS: [&str; 3] = ["settings", "fields", "sides"];
 
 /// R1: each number is measured, derived or assumed; each column states which, and the printed table repeats it.
-pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r1_numbers_have_source(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
         for (place, column) in table.columns.iter().enumerate() {
@@ -53,7 +53,7 @@ pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
             }
         }
         for text in &subject.texts {
-            let Some(part) = text.of_table(table) else {
+            let Some(part) = text.part_with_table(table) else {
                 continue;
             };
             if table.rows.is_empty() {
@@ -92,9 +92,9 @@ fn is_all_numbers(table: &Table, place: usize) -> bool {
 }
 
 /// R2: clocks, memory, shares and times are plausible, or shown as unknown.
-pub(super) fn r2(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r2_plausible_values(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
-    for field in subject.having(&["name", "value", "class"]) {
+    for field in subject.objects_with_keys(&["name", "value", "class"]) {
         let (name, value) = (field["name"].as_str(), field["value"].as_str());
         let number: Option<f64> = value.and_then(|value| value.parse().ok());
         let (least, most) = match name {
@@ -141,7 +141,7 @@ pub(super) fn r2(subject: &Subject<'_>) -> Vec<String> {
 }
 
 /// R3: shares have one denominator and a residual, sum to 100 %, and are shown only if the phases sum to the step.
-pub(super) fn r3(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r3_shares_sum_to_100(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
         let places: Vec<usize> = (0..table.columns.len())
@@ -204,7 +204,7 @@ fn is_the_step(subject: &Subject<'_>, key: &str) -> bool {
 }
 
 /// R5: the rows of a ranking have one task; rows with a ratio have the same work, code and environment.
-pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r5_comparable_rows(subject: &Subject<'_>) -> Vec<String> {
     let cells: BTreeMap<&str, &CellInfo> = subject
         .set
         .plan
@@ -251,7 +251,7 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
         let by_task = grouped(with_ratio, |row| &*cells[&*row.key].task_signature);
         let works = |row: &&&Row| {
             let cell = cells[&*row.key];
-            let is_command = subject.set.plan.is_of_command(cell);
+            let is_command = subject.set.plan.is_trained_by_command(cell);
             (
                 // Values of a declared treatment are to be compared, although their work differs.
                 Some(&cell.work_signature).filter(|_| !has_treatment),

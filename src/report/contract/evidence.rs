@@ -12,7 +12,7 @@ use crate::report::view::View;
 use crate::results::IntervalKind;
 
 /// R9: a median over several runs has an interval; a figure of a single run says so.
-pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r9_dispersion_shown(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let runs: BTreeMap<&str, usize> = subject
         .set
@@ -55,7 +55,7 @@ pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
 }
 
 /// R10: extrapolated values come from a fit, have an error, and are marked as not measured.
-pub(super) fn r10(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r10_extrapolation_marked(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
         for (place, column) in table.columns.iter().enumerate() {
@@ -71,7 +71,7 @@ pub(super) fn r10(subject: &Subject<'_>) -> Vec<String> {
             }
             let silent = subject.texts.iter();
             let silent = silent.filter(|text| {
-                text.of_table(table)
+                text.part_with_table(table)
                     .is_some_and(|part| !part.contains("not measured"))
             });
             found.extend(
@@ -100,7 +100,7 @@ const ENVIRONMENT: [&str; 9] = [
 ];
 
 /// R11: every environment is described in full, or every text says that the report is incomplete.
-pub(super) fn r11(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r11_environment_complete(subject: &Subject<'_>) -> Vec<String> {
     let reasons: Vec<&str> = subject.context["incomplete"]
         .as_array()
         .into_iter()
@@ -144,7 +144,7 @@ pub(super) fn r11(subject: &Subject<'_>) -> Vec<String> {
         }
     }
     for text in &subject.texts {
-        for reason in reasons.iter().filter(|reason| !text.says(reason)) {
+        for reason in reasons.iter().filter(|reason| !text.prints_text(reason)) {
             found.push(format!("{}: “{reason}” is not printed", text.name));
         }
     }
@@ -152,7 +152,7 @@ pub(super) fn r11(subject: &Subject<'_>) -> Vec<String> {
 }
 
 /// R13: if an axis is the treatment, the report says what each value sets, and what else differs.
-pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r13_factors_listed(subject: &Subject<'_>) -> Vec<String> {
     let plan = &subject.set.plan;
     let Some(treatment) = plan.compare.get("treatment").and_then(Value::as_str) else {
         return Vec::new();
@@ -167,7 +167,7 @@ pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
                 .texts
                 .iter()
                 .filter(|text| text.shows_table(subject, "speed"));
-            for text in comparing.filter(|text| !text.says(&line)) {
+            for text in comparing.filter(|text| !text.prints_text(&line)) {
                 found.push(format!(
                     "{}: {name} sets {line}, which is not printed",
                     text.name
@@ -176,7 +176,7 @@ pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
         }
     }
     let told = subject.context["findings"].to_string();
-    for path in crate::report::sections::treatment::undeclared(&View::of(subject.set)) {
+    for path in crate::report::sections::treatment::undeclared_settings(&View::of(subject.set)) {
         if !told.contains(&path) {
             found.push(format!(
                 "cells along {treatment} differ in {path}, which is not told"
@@ -187,7 +187,7 @@ pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
 }
 
 /// R14: a ratio says what is divided by what, in its formula or in the table.
-pub(super) fn r14(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r14_ratio_direction(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
         for (place, column) in table.columns.iter().enumerate() {
@@ -210,7 +210,7 @@ pub(super) fn r14(subject: &Subject<'_>) -> Vec<String> {
 }
 
 /// R15: runs that shared the machine are counted, with their total time.
-pub(super) fn r15(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r15_concurrent_runs_counted(subject: &Subject<'_>) -> Vec<String> {
     let view = View::of(subject.set);
     let runs = executions(&view);
     let shared: Vec<_> = runs.iter().filter(|(_, run)| !run.exclusive).collect();
@@ -239,7 +239,7 @@ pub(super) fn r15(subject: &Subject<'_>) -> Vec<String> {
 }
 
 /// R16: costs include all runs, also failed ones; the last row of the table is their total.
-pub(super) fn r16(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r16_costs_include_failures(subject: &Subject<'_>) -> Vec<String> {
     let runs = executions(&View::of(subject.set)).len();
     let tables = subject.tables.iter().filter(|table| table.id == "cost");
     let counted = tables.filter_map(|table| {
@@ -256,7 +256,7 @@ pub(super) fn r16(subject: &Subject<'_>) -> Vec<String> {
 }
 
 /// R17: utilisation comes from a counter, never from shares of phases.
-pub(super) fn r17(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r17_utilisation_from_counters(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
         for column in table.columns.iter().filter(|column| column.is_number) {

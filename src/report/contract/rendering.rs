@@ -11,7 +11,7 @@ use crate::report::view::View;
 
 /// R4: every measured cell has a row in the table of times, unless that table says that it is cut; the first [`LISTED`]
 /// cells without measurement are in a list with their reason.
-pub(super) fn r4(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r4_every_cell_listed(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let view = View::of(subject.set);
     let (measured, others): (Vec<_>, Vec<_>) =
@@ -59,7 +59,7 @@ pub(super) fn r4(subject: &Subject<'_>) -> Vec<String> {
 const LISTED: usize = 100;
 
 fn printed_rows(text: &Text, table: &Table) -> Vec<String> {
-    let Some(part) = text.of_table(table) else {
+    let Some(part) = text.part_with_table(table) else {
         return Vec::new();
     };
     let name = format!("{}, {}", text.name, table.id);
@@ -75,7 +75,7 @@ fn printed_rows(text: &Text, table: &Table) -> Vec<String> {
 }
 
 /// R6: numbers in the decision table equal those in the other tables, and every sentence of the answer is printed.
-pub(super) fn r6(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r6_answer_printed(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let (decisions, others): (Vec<&Table>, Vec<&Table>) = subject
         .tables
@@ -114,7 +114,10 @@ pub(super) fn r6(subject: &Subject<'_>) -> Vec<String> {
         }
     }
     for sentence in answers(subject) {
-        let silent = subject.texts.iter().filter(|text| !text.says(&sentence));
+        let silent = subject
+            .texts
+            .iter()
+            .filter(|text| !text.prints_text(&sentence));
         found.extend(silent.map(|text| format!("{}: “{sentence}” is not printed", text.name)));
     }
     for (place, answer) in ["answer", "profile"].into_iter().enumerate() {
@@ -127,7 +130,7 @@ pub(super) fn r6(subject: &Subject<'_>) -> Vec<String> {
                 .texts
                 .iter()
                 .filter(|text| text.name.starts_with("profiling") == (place == 1));
-            let silent = own.filter(|text| !text.says(sentence));
+            let silent = own.filter(|text| !text.prints_text(sentence));
             found.extend(silent.map(|text| format!("{}: “{sentence}” is not printed", text.name)));
         }
     }
@@ -144,7 +147,7 @@ fn answers(subject: &Subject<'_>) -> Vec<String> {
 }
 
 /// R7: a finding has a known rule and values, and is printed.
-pub(super) fn r7(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r7_findings_printed(subject: &Subject<'_>) -> Vec<String> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut found = Vec::new();
     for finding in list(&subject.context["findings"]) {
@@ -158,8 +161,8 @@ pub(super) fn r7(subject: &Subject<'_>) -> Vec<String> {
         }
         for printed in &subject.texts {
             // HTML has no backticks, but code elements, so the texts between backticks are searched one by one.
-            let says = text.split('`').all(|part| printed.says(part));
-            if !printed.says(&rule) || !says {
+            let says = text.split('`').all(|part| printed.prints_text(part));
+            if !printed.prints_text(&rule) || !says {
                 found.push(format!("{}: finding {rule} is not printed", printed.name));
             }
         }
@@ -203,7 +206,7 @@ const TESTS: [&str; 6] = [
 const DETECTABLE: [&str; 2] = ["smallest detectable", "nachweisbare"];
 
 /// R8: no claim of significance without a test; every "no change" has its smallest detectable effect.
-pub(super) fn r8(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r8_significance_tested(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for text in &subject.texts {
         let mut own = text.whole.clone();
@@ -224,7 +227,7 @@ pub(super) fn r8(subject: &Subject<'_>) -> Vec<String> {
 }
 
 /// R12: integers have no fraction, zero has no sign, and no character is lost.
-pub(super) fn r12(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r12_number_format(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
         for (place, column) in table.columns.iter().enumerate() {
@@ -251,7 +254,7 @@ pub(super) fn r12(subject: &Subject<'_>) -> Vec<String> {
             found.push(format!("{}: a letter did not survive", text.name));
         }
         let title = subject.context["title"].as_str().unwrap_or_default();
-        if !text.says(title) {
+        if !text.prints_text(title) {
             found.push(format!("{}: the title did not survive", text.name));
         }
     }
@@ -267,7 +270,7 @@ fn is_negative_zero(word: &str) -> bool {
 }
 
 /// R18: texts depend only on the results: no time of day, no path of this machine, no memory address.
-pub(super) fn r18(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn r18_only_results_in_text(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for text in &subject.texts {
         let own = &text.whole;

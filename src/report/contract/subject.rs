@@ -6,7 +6,7 @@ use minijinja::value::Value as Context;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::plan::COMPARISON;
+use crate::plan::COMPARISON_TEMPLATE;
 use crate::report::table::{Entry, Row, Table};
 use crate::report::write;
 use crate::report::{ComparisonReport, Report, TEMPLATES, template};
@@ -58,8 +58,8 @@ impl<'a> Subject<'a> {
         let engine = template::engine(own);
         let values = Context::from(minijinja::value::Serde(report));
         let texts = FORMATS.map(|format| {
-            let name = format!("{COMPARISON}.{}.{format}", report.language);
-            Text::of(&engine, (COMPARISON, format), &values, name)
+            let name = format!("{COMPARISON_TEMPLATE}.{}.{format}", report.language);
+            Text::of(&engine, (COMPARISON_TEMPLATE, format), &values, name)
         });
         Self::made(set, report, texts.into())
     }
@@ -90,7 +90,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Objects of the context that have all these keys.
-    pub(super) fn having(&self, keys: &[&str]) -> Vec<&Value> {
+    pub(super) fn objects_with_keys(&self, keys: &[&str]) -> Vec<&Value> {
         let mut found = Vec::new();
         having(&self.context, keys, &mut found);
         found
@@ -101,7 +101,9 @@ impl<'a> Subject<'a> {
 pub(super) fn printed(report: &Report, own: Option<PathBuf>) -> Vec<Text> {
     let engine = template::engine(own);
     let context = Context::from(minijinja::value::Serde(report));
-    let of_results = TEMPLATES.iter().filter(|(name, _)| *name != COMPARISON);
+    let of_results = TEMPLATES
+        .iter()
+        .filter(|(name, _)| *name != COMPARISON_TEMPLATE);
     let all = of_results.flat_map(|(name, _)| FORMATS.map(|format| (*name, format)));
     all.map(|from| {
         let name = format!("{}.{}.j2", from.0, from.1);
@@ -149,12 +151,12 @@ impl Text {
     }
 
     /// Whether the page prints `text`.
-    pub(super) fn says(&self, text: &str) -> bool {
+    pub(super) fn prints_text(&self, text: &str) -> bool {
         self.whole.contains(&self.escaped(text))
     }
 
     /// The part of the text that shows a table; `None` if the template does not show it.
-    pub(super) fn of_table(&self, table: &Table) -> Option<&str> {
+    pub(super) fn part_with_table(&self, table: &Table) -> Option<&str> {
         if self.is_page {
             let begin = self
                 .whole
@@ -178,7 +180,7 @@ impl Text {
             .tables
             .iter()
             .filter(|table| table.id.starts_with(id));
-        tables.any(|table| self.of_table(table).is_some())
+        tables.any(|table| self.part_with_table(table).is_some())
     }
 
     /// The visible text of a part of the page, without tooltips.

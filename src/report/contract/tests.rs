@@ -7,7 +7,7 @@ use std::path::Path;
 use super::subject::Subject;
 use super::{RULES, violations};
 use crate::report::Report;
-use crate::report::search::fixture::{ONE, Shape, TWO, searched};
+use crate::report::search::fixture::{ONE_STUDY, Shape, TWO_STUDIES, searched};
 use crate::report::table::{ColumnKind, Entry};
 use crate::report::tests::many::many;
 use crate::results::golden::ddpm;
@@ -51,7 +51,11 @@ fn told(plant: impl Fn(&mut ResultSet), words: &str) {
         .iter()
         .filter(|text| text.name.starts_with("analysis"))
     {
-        assert!(text.says(words), "{} does not say “{words}”", text.name);
+        assert!(
+            text.prints_text(words),
+            "{} does not say “{words}”",
+            text.name
+        );
     }
 }
 
@@ -150,9 +154,17 @@ fn reports_of_searches_keep_every_rule() {
     let pruned = Shape {
         is_pruned: true,
         objectives: 1,
-        ..TWO
+        ..TWO_STUDIES
     };
-    for shape in [ONE, TWO, pruned, Shape { trials: 120, ..TWO }] {
+    for shape in [
+        ONE_STUDY,
+        TWO_STUDIES,
+        pruned,
+        Shape {
+            trials: 120,
+            ..TWO_STUDIES
+        },
+    ] {
         let set = searched(shape);
         assert_eq!(violations(&Subject::of(&set)), [""; 0], "{shape:?}");
     }
@@ -206,7 +218,7 @@ fn r3_shares() {
     told(plant, "unknown");
     caught_in("R3", |report| {
         let place = report
-            .shown("phases")
+            .table_or_panic("phases")
             .columns
             .iter()
             .position(|c| c.kind == ColumnKind::Share)

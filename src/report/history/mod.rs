@@ -140,12 +140,12 @@ pub fn history_title(history: &History) -> String {
     format!(
         "{} on {}{differing}",
         history.name,
-        machine(&history.environment)
+        environment_summary(&history.environment)
     )
 }
 
 /// An environment in short: `AMD EPYC, 2 cores, release build`.
-pub fn machine(environment: &Environment) -> String {
+pub fn environment_summary(environment: &Environment) -> String {
     let field = |name: &str| environment.must_match.get(name).cloned();
     let cpu = field("cpu_model").unwrap_or_else(|| "an unknown processor".to_owned());
     let cores = field("logical_cores").and_then(|text| text.parse().ok());

@@ -7,10 +7,10 @@ use minijinja::value::{Serde, Value};
 use crate::base::statistics::median;
 use crate::base::text::{count, kebab_case};
 use crate::compare::{CellHistory, History, HistoryPoint, Shift};
-use crate::plan::COMPARISON;
+use crate::plan::COMPARISON_TEMPLATE;
 use crate::report::comparison::{ComparisonReport, Labels, Part};
 use crate::report::language::Words;
-use crate::report::plot::{Point, PointPlot, SERIES, Series};
+use crate::report::plot::{MAX_SERIES, Point, PointPlot, Series};
 use crate::report::section::Section;
 use crate::report::sections::plots::PlotContext;
 use crate::report::table::Table;
@@ -36,7 +36,7 @@ pub fn render_history(histories: &[History], folder: &Path) -> Result<Vec<PathBu
     let context = Value::from(Serde(&report));
     let mut files = Vec::new();
     for format in template::FORMATS {
-        let text = write::page(None, &engine, (COMPARISON, format), &context)?;
+        let text = write::page(None, &engine, (COMPARISON_TEMPLATE, format), &context)?;
         files.push((folder.join(format!("{HISTORY}.{format}")), text));
     }
     files.extend(write::plot_files(folder, report.plots()));
@@ -109,7 +109,7 @@ fn figure(id: &str, history: &History) -> Option<PlotContext> {
     } else {
         (told, "cells with a change or a blip")
     };
-    let series = shown.iter().take(SERIES).filter_map(|cell| {
+    let series = shown.iter().take(MAX_SERIES).filter_map(|cell| {
         let times: Vec<f64> = cell.points.iter().map(|point| point.ms).collect();
         let middle = median(&times)?;
         let point = |point: &HistoryPoint| Point {
@@ -128,7 +128,7 @@ fn figure(id: &str, history: &History) -> Option<PlotContext> {
     if series.is_empty() {
         return None;
     }
-    let changes = shown.iter().take(SERIES).flat_map(|cell| &cell.changes);
+    let changes = shown.iter().take(MAX_SERIES).flat_map(|cell| &cell.changes);
     let mut sessions: Vec<usize> = changes.map(|change| change.session).collect();
     sessions.sort_unstable();
     sessions.dedup();
@@ -166,7 +166,7 @@ fn section(
     rows: impl Iterator<Item = Vec<String>>,
 ) -> Section {
     let table = Table::of_texts((&id, title, about.to_owned()), headings, rows);
-    Section::judged(table, "", Vec::new())
+    Section::of_table_and_rule(table, "", Vec::new())
 }
 
 fn changes(id: &str, history: &History) -> Section {

@@ -3,9 +3,9 @@
 use crate::base::units::round_significant;
 use crate::report::language::Words;
 
-use super::SERIES;
+use super::MAX_SERIES;
 use super::frame::{
-    Sign, WIDTH, draw_legend, legend, legend_height, shortened, ticks_below, widest,
+    LegendSymbol, WIDTH, draw_legend, legend, legend_height, shortened, ticks_below, widest,
 };
 use super::scale::{Scale, ScaleKind};
 use super::svg::{Anchor, Svg, text_width};
@@ -56,7 +56,7 @@ impl BarPlot {
         let left = 16.0 + widest(self.bars.iter().map(|bar| &bar.label)).clamp(20.0, LABELS);
         let right = WIDTH - 18.0 - widest(self.bars.iter().map(|bar| &bar.end));
         let parts = self.parts.iter().enumerate();
-        let parts = parts.map(|(index, name)| (Sign::Square(index), name.as_str()));
+        let parts = parts.map(|(index, name)| (LegendSymbol::Square(index), name.as_str()));
         let legend = legend(&parts.collect::<Vec<_>>());
         let top = 16.0 + legend_height(legend.len());
         let bottom = top + self.bars.len() as f64 * PITCH;
@@ -85,7 +85,7 @@ impl BarPlot {
             let (from, to) = (scale.place(sum), scale.place(sum + segment.value));
             sum += segment.value;
             let about = format!("{}: {name} {}", bar.label, segment.text);
-            let class = format!("segment f{}", index % SERIES);
+            let class = format!("segment f{}", index % MAX_SERIES);
             svg.rectangle(&class, (from, above), (to - from, BAR), &about);
             if text_width(&segment.text, 12.0) + 8.0 < to - from {
                 let at = (f64::midpoint(from, to), base - 0.5);

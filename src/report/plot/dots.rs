@@ -3,9 +3,9 @@
 use crate::base::units::human;
 use crate::report::language::{Words, messages};
 
-use super::SERIES;
+use super::MAX_SERIES;
 use super::frame::{
-    Sign, WIDTH, draw_legend, legend, legend_height, shortened, ticks_below, widest,
+    LegendSymbol, WIDTH, draw_legend, legend, legend_height, shortened, ticks_below, widest,
 };
 use super::scale::{Scale, ScaleKind};
 use super::svg::{Anchor, Svg};
@@ -66,7 +66,7 @@ impl DotPlot {
         let left = 26.0 + widest(self.rows.iter().map(|row| &row.label)).clamp(20.0, LABELS);
         let right = WIDTH - 24.0 - widest(self.rows.iter().map(|row| &row.end));
         let signs = self.kinds.iter();
-        let signs = signs.map(|(series, name)| (Sign::Mark(*series), name.as_str()));
+        let signs = signs.map(|(series, name)| (LegendSymbol::Mark(*series), name.as_str()));
         let legend = legend(&signs.collect::<Vec<_>>());
         let top = 14.0 + legend_height(legend.len());
         let bottom = top + self.rows.len() as f64 * PITCH;
@@ -129,7 +129,7 @@ impl DotRow {
 
     fn draw(&self, svg: &mut Svg, scale: &Scale, (left, right): (f64, f64), middle: f64) {
         let place = |value: f64| scale.place(value).clamp(left, right);
-        let series = self.kind % SERIES;
+        let series = self.kind % MAX_SERIES;
         let label = shortened(&self.label, LABELS, 13.0);
         svg.text("tick", (left - 12.0, middle + 4.5), Anchor::End, &label);
         if let Some((low, high)) = self.interval {

@@ -2,7 +2,7 @@
 
 use crate::report::language::Words;
 
-use super::SERIES;
+use super::MAX_SERIES;
 use super::scale::{Scale, ScaleKind};
 use super::svg::{Anchor, Svg, text_width};
 
@@ -32,7 +32,7 @@ pub(super) struct Frame {
 
 /// How a legend draws a series.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
+pub(super) enum LegendSymbol {
     /// A line with its marker; contains the index of the series.
     Line(usize),
     /// A marker without a line; contains the index of the series.
@@ -43,7 +43,11 @@ pub(super) enum Sign {
 
 impl Frame {
     /// Starts a plot: draws legend and axes.
-    pub(super) fn begin(entries: &[(Sign, &str)], x: &Axis<'_>, y: &Axis<'_>) -> (Svg, Self) {
+    pub(super) fn begin(
+        entries: &[(LegendSymbol, &str)],
+        x: &Axis<'_>,
+        y: &Axis<'_>,
+    ) -> (Svg, Self) {
         let legend = legend(entries);
         let top = 42.0 + legend.len() as f64 * LEGEND_LINE;
         let bottom = top + HEIGHT;
@@ -74,7 +78,7 @@ impl Frame {
     }
 
     /// Whether a box lies inside the axes.
-    pub(super) fn holds(&self, (left, top, right, bottom): (f64, f64, f64, f64)) -> bool {
+    pub(super) fn contains_box(&self, (left, top, right, bottom): (f64, f64, f64, f64)) -> bool {
         left >= self.left && right <= RIGHT && top >= self.top - 8.0 && bottom <= self.bottom
     }
 
@@ -121,10 +125,10 @@ impl Frame {
 }
 
 /// An entry of a legend with its text and x position in pixels.
-type Placed = (Sign, f64, String);
+type Placed = (LegendSymbol, f64, String);
 
 /// Arranges legend entries in rows that fit the width.
-pub(super) fn legend(entries: &[(Sign, &str)]) -> Vec<Vec<Placed>> {
+pub(super) fn legend(entries: &[(LegendSymbol, &str)]) -> Vec<Vec<Placed>> {
     let mut rows: Vec<Vec<Placed>> = Vec::new();
     let mut left = 8.0;
     for (sign, name) in entries.iter().filter(|(_, name)| !name.is_empty()) {
@@ -159,7 +163,7 @@ pub(super) fn draw_legend(svg: &mut Svg, rows: &[Vec<Placed>]) {
     }
 }
 
-impl Sign {
+impl LegendSymbol {
     fn width(self) -> f64 {
         match self {
             Self::Line(_) => 38.0,
@@ -177,7 +181,7 @@ impl Sign {
             }
             Self::Mark(index) => svg.marker(index, (left + 7.0, middle), ""),
             Self::Square(index) => {
-                let class = format!("segment f{}", index % SERIES);
+                let class = format!("segment f{}", index % MAX_SERIES);
                 svg.rectangle(&class, (left, middle - 7.0), (14.0, 14.0), "");
             }
         }
@@ -212,7 +216,7 @@ pub(super) fn widest<'t>(texts: impl Iterator<Item = &'t String>) -> f64 {
 
 /// CSS classes for colour and dash pattern of a line.
 pub(super) fn line_class(index: usize) -> String {
-    format!("line s{} d{}", index % SERIES, index % 4)
+    format!("line s{} d{}", index % MAX_SERIES, index % 4)
 }
 
 /// A text that fits `width` pixels; longer texts lose their beginning, since their end names the innermost axes.

@@ -2,7 +2,7 @@
 
 use crate::base::units::human;
 
-use super::SERIES;
+use super::MAX_SERIES;
 use super::frame::{Frame, line_class};
 use super::series::{Point, Series};
 use super::svg::Svg;
@@ -11,7 +11,7 @@ use super::svg::Svg;
 const MARKED: usize = 24;
 
 /// All y values of a point that the axis must include.
-pub(super) fn reach(point: &Point) -> Vec<f64> {
+pub(super) fn y_extent(point: &Point) -> Vec<f64> {
     let (low, high) = point.interval.unwrap_or((point.y, point.y));
     let mut values = vec![point.y, low, high];
     values.extend(&point.runs);
@@ -30,18 +30,18 @@ pub(super) fn line(svg: &mut Svg, frame: &Frame, index: usize, series: &Series, 
         return;
     }
     for (place, point) in places.iter().zip(&series.points) {
-        runs(svg, frame, index, point, place.0);
+        draw_run_dots(svg, frame, index, point, place.0);
         svg.linked_marker(index, *place, &point.about, &point.link);
     }
 }
 
 /// Draws small dots for the runs that a point summarises.
-pub(super) fn runs(svg: &mut Svg, frame: &Frame, index: usize, point: &Point, x: f64) {
+pub(super) fn draw_run_dots(svg: &mut Svg, frame: &Frame, index: usize, point: &Point, x: f64) {
     if point.runs.len() < 2 || point.runs.len() > MARKED {
         return;
     }
     for run in &point.runs {
-        let class = format!("run f{}", index % SERIES);
+        let class = format!("run f{}", index % MAX_SERIES);
         svg.dot(&class, (x, frame.y.place(*run)), &human(*run, 4));
     }
 }
@@ -57,12 +57,12 @@ pub(super) fn band(svg: &mut Svg, frame: &Frame, index: usize, series: &Series) 
     }
     outline.extend(lower.into_iter().rev());
     if !outline.is_empty() {
-        svg.polygon(&format!("band f{}", index % SERIES), &outline, "");
+        svg.polygon(&format!("band f{}", index % MAX_SERIES), &outline, "");
     }
 }
 
 pub(super) fn whiskers(svg: &mut Svg, frame: &Frame, index: usize, series: &Series, aside: f64) {
-    let class = format!("whisker s{}", index % SERIES);
+    let class = format!("whisker s{}", index % MAX_SERIES);
     for point in &series.points {
         let Some((low, high)) = point.interval else {
             continue;

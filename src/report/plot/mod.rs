@@ -12,7 +12,7 @@
 //! | [`DotPlot`] | a value by cell with its interval and runs, or ratios around 1 on a logarithmic axis | [`DotRow`]s; of ratios each of a kind with its own marker, and the threshold as a band |
 //! | [`BarPlot`] | parts of a whole, by cell (a part each, stacked: share by category) | [`Bar`]s with one [`Segment`] per part; the axis begins at 0 |
 //!
-//! At most [`SERIES`] series have names; callers must aggregate further ones ([`Series::condensed`] shortens long
+//! At most [`MAX_SERIES`] series have names; callers must aggregate further ones ([`Series::condensed`] shortens long
 //! lines). A drawing goes into a report as a `PlotContext`, whose caption says what whiskers and dots are.
 
 mod bars;
@@ -32,11 +32,11 @@ pub(in crate::report) use dots::MESSAGES as MESSAGES_OF_DOTS;
 pub(crate) use dots::{DotPlot, DotRow};
 pub(crate) use scale::ScaleKind;
 pub(crate) use scatter::PointPlot;
-pub(crate) use series::{POINTS, Point, Series};
+pub(crate) use series::{MAX_SERIES_POINTS, Point, Series};
 pub(crate) use svg::standalone;
 
 /// Style of every plot, for the page that contains it.
 pub(crate) const STYLE: &str = include_str!("plot.css");
 
 /// Largest number of series with distinct colours and markers.
-pub(crate) const SERIES: usize = 8;
+pub(crate) const MAX_SERIES: usize = 8;

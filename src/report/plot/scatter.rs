@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::units::human;
 
-use super::SERIES;
-use super::frame::{Axis, Frame, Sign, line_class};
-use super::line::{band, line, reach, runs, whiskers};
+use super::MAX_SERIES;
+use super::frame::{Axis, Frame, LegendSymbol, line_class};
+use super::line::{band, draw_run_dots, line, whiskers, y_extent};
 use super::scale::ScaleKind;
 use super::series::{Point, Series};
 use super::svg::{Anchor, Svg, text_width};
@@ -33,7 +33,7 @@ pub(crate) struct PointPlot {
     pub(crate) y_label: String,
     /// Scale of the y axis.
     pub(crate) y_scale: ScaleKind,
-    /// The points, by series; at most [`super::SERIES`]. A label is drawn if it hides nothing.
+    /// The points, by series; at most [`super::MAX_SERIES`]. A label is drawn if it hides nothing.
     pub(crate) series: Vec<Series>,
     /// A line for each series, by index (the best value so far, a front); series beyond the end of the list have none.
     pub(crate) lines: Vec<Vec<(f64, f64)>>,
@@ -54,7 +54,7 @@ impl PointPlot {
     /// Draws the plot as SVG; equal plots give equal bytes.
     pub(crate) fn draw(&self) -> String {
         let names = self.series.iter().enumerate();
-        let mut entries: Vec<(Sign, &str)> = names
+        let mut entries: Vec<(LegendSymbol, &str)> = names
             .map(|(index, series)| (self.sign(index), &*series.name))
             .collect();
         if entries.len() == 1 && !self.is_joined {
@@ -73,12 +73,12 @@ impl PointPlot {
         svg.finish(&self.about, &described.join(" "))
     }
 
-    fn sign(&self, index: usize) -> Sign {
+    fn sign(&self, index: usize) -> LegendSymbol {
         let has_line = self.lines.get(index).is_some_and(|line| !line.is_empty());
         if has_line || self.is_joined {
-            Sign::Line(index)
+            LegendSymbol::Line(index)
         } else {
-            Sign::Mark(index)
+            LegendSymbol::Mark(index)
         }
     }
 
@@ -94,7 +94,7 @@ impl PointPlot {
                 let place = frame.place(x, y);
                 // Of several dots at the same pixel only one is drawn.
                 if places.insert((place.0.round() as i64, place.1.round() as i64)) {
-                    let class = format!("run f{}", index % SERIES);
+                    let class = format!("run f{}", index % MAX_SERIES);
                     svg.dot(&class, place, &format!("{}, {}", human(x, 4), human(y, 4)));
                 }
             }
@@ -130,7 +130,7 @@ impl PointPlot {
             kind: self.y_scale,
             is_settings: false,
             values: points
-                .flat_map(reach)
+                .flat_map(y_extent)
                 .chain(self.others().map(|(_, y)| y))
                 .collect(),
         }
@@ -142,7 +142,7 @@ impl PointPlot {
             whiskers(svg, frame, index, series, 0.0);
             for point in &series.points {
                 let (x, y) = frame.place(point.x, point.y);
-                runs(svg, frame, index, point, x);
+                draw_run_dots(svg, frame, index, point, x);
                 svg.linked_marker(index, (x, y), &point.about, &point.link);
                 taken.push((x - 6.0, y - 6.0, x + 6.0, y + 6.0));
             }
@@ -180,7 +180,7 @@ impl PointPlot {
         if !self.x_settings || several.count() < 2 {
             return 0.0;
         }
-        let count = self.series.len().min(SERIES) as f64;
+        let count = self.series.len().min(MAX_SERIES) as f64;
         let mut places: Vec<f64> = frame.x.ticks().map(|(place, _)| place).collect();
         places.sort_by(f64::total_cmp);
         let gaps = places.windows(2).map(|pair| pair[1] - pair[0]);
@@ -199,7 +199,7 @@ impl PointPlot {
             }
             for (at, count) in places.values() {
                 let about = format!("{}: {count} points here", series.name);
-                svg.marker(index % SERIES, *at, &about);
+                svg.marker(index % MAX_SERIES, *at, &about);
             }
         }
     }
@@ -218,7 +218,7 @@ fn label(svg: &mut Svg, frame: &Frame, point: &Point, taken: &mut Vec<Area>) {
     for (anchor, at, left) in sides {
         let own = (left, at.1 - 11.0, left + wide, at.1 + 3.0);
         let is_free = taken.iter().all(|other| !overlap(&own, other));
-        if is_free && frame.holds(own) {
+        if is_free && frame.contains_box(own) {
             svg.text("note", at, anchor, &point.label);
             taken.push(own);
             return;

@@ -3,7 +3,7 @@
 use crate::base::statistics::{median, range};
 
 /// Most points of a drawn series; with more, groups of neighbouring points are replaced by median and range.
-pub(crate) const POINTS: usize = 120;
+pub(crate) const MAX_SERIES_POINTS: usize = 120;
 
 /// A series: one line, or one kind of point.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -45,13 +45,13 @@ impl Series {
         }
     }
 
-    /// A series of at most [`POINTS`] points: with more, groups of neighbouring points are replaced by their median,
-    /// and their range is drawn as a band. Points must be sorted by x.
+    /// A series of at most [`MAX_SERIES_POINTS`] points: with more, groups of neighbouring points are replaced by their
+    /// median, and their range is drawn as a band. Points must be sorted by x.
     pub(crate) fn condensed(self) -> Self {
-        if self.points.len() <= POINTS {
+        if self.points.len() <= MAX_SERIES_POINTS {
             return self;
         }
-        let stretch = self.points.len().div_ceil(POINTS / 2);
+        let stretch = self.points.len().div_ceil(MAX_SERIES_POINTS / 2);
         let points = self.points.chunks(stretch).filter_map(|part| {
             let xs: Vec<f64> = part.iter().map(|point| point.x).collect();
             let ys: Vec<f64> = part.iter().map(|point| point.y).collect();
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn few_points_stay_and_many_become_medians_with_their_range() {
-        assert_eq!(line(POINTS).condensed(), line(POINTS));
+        assert_eq!(line(MAX_SERIES_POINTS).condensed(), line(MAX_SERIES_POINTS));
         let many = line(10_000).condensed();
-        assert!(many.is_band && many.points.len() <= POINTS);
+        assert!(many.is_band && many.points.len() <= MAX_SERIES_POINTS);
         // The first of the groups has 167 points with values 0 to 6: its median is 3, at x = 83.
         let first = &many.points[0];
         assert_eq!(first.interval, Some((0.0, 6.0)));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{SERIES, STYLE};
+use super::{MAX_SERIES, STYLE};
 
 /// Beginning of the line of a link, whose target is in the page that contains the plot.
 const LINK: &str = "<a href=";
@@ -84,7 +84,7 @@ impl Svg {
 
     /// Draws a marker in the shape and colour of series number `series`; `about` is its tooltip.
     pub(crate) fn marker(&mut self, series: usize, (x, y): (f64, f64), about: &str) {
-        let class = format!("mark f{}", series % SERIES);
+        let class = format!("mark f{}", series % MAX_SERIES);
         let r = 5.0;
         let points: Vec<(f64, f64)> = match series % 4 {
             0 => {
@@ -200,15 +200,15 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::testing::assert_says;
+    use crate::results::testing::assert_contains;
 
     #[test]
     fn text_cannot_become_markup() {
         let mut svg = Svg::new(10.0, 10.0);
         svg.text("tick", (0.0, -0.001), Anchor::Start, "<script>\"&");
         let text = svg.finish("a \"b\"", "<c>");
-        assert_says(&text, "&lt;script&gt;&quot;&amp;");
-        assert_says(&text, "y=\"0\"");
+        assert_contains(&text, "&lt;script&gt;&quot;&amp;");
+        assert_contains(&text, "y=\"0\"");
         assert!(text.contains("<title>a &quot;b&quot;</title>\n<desc>&lt;c&gt;</desc>"));
     }
 

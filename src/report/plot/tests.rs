@@ -3,7 +3,7 @@
 
 use super::{Bar, BarPlot, DotPlot, DotRow, Point, PointPlot, ScaleKind, Segment, Series};
 use crate::report::plot::standalone;
-use crate::results::testing::assert_says;
+use crate::results::testing::assert_contains;
 
 fn point(x: f64, y: f64) -> Point {
     Point {
@@ -164,8 +164,8 @@ fn gallery() -> Vec<(&'static str, String)> {
 #[test]
 fn every_kind_has_words_units_scales_and_plain_numbers() {
     for (name, svg) in gallery() {
-        assert_says(&svg, "<title>");
-        assert_says(&svg, "<desc>");
+        assert_contains(&svg, "<title>");
+        assert_contains(&svg, "<desc>");
         let notes = [", from 0", ", not from 0", "scale<", "logarithmic<"];
         assert!(
             notes.iter().any(|note| svg.contains(note)),

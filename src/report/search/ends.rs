@@ -29,7 +29,7 @@ pub(super) fn ensemble(search: &Search<'_, '_>) -> Option<Section> {
             study.suffix()
         );
         models.push((mean, ensemble));
-        let best = study.best_first(search.first()).first().copied();
+        let best = study.best_first(search.first_objective()).first().copied();
         models.extend(best.map(|best| {
             let name = format!("best single, {}", search.trial_name(&best));
             (name, best)
@@ -64,7 +64,7 @@ pub(super) fn ensemble(search: &Search<'_, '_>) -> Option<Section> {
     let table = field::of_rows(head, &fields, rows);
     let rule = "both are evaluated on the same data, one seed, no test; the best trial was chosen by these values, and so \
                 were the members: on data that nobody chose by, both may be worse.";
-    Some(Section::judged(table, rule, Vec::new()))
+    Some(Section::of_table_and_rule(table, rule, Vec::new()))
 }
 
 fn metrics(trial: &Trial<'_, '_>) -> BTreeMap<String, Option<f64>> {

@@ -32,7 +32,7 @@ pub(crate) struct Shape {
 }
 
 /// A search of 20 trials of one study and one objective, four at a time, pruned.
-pub(crate) const ONE: Shape = Shape {
+pub(crate) const ONE_STUDY: Shape = Shape {
     studies: 1,
     objectives: 1,
     trials: 20,
@@ -41,7 +41,7 @@ pub(crate) const ONE: Shape = Shape {
 };
 
 /// Two studies of 20 trials with two objectives.
-pub(crate) const TWO: Shape = Shape {
+pub(crate) const TWO_STUDIES: Shape = Shape {
     studies: 2,
     objectives: 2,
     trials: 20,

@@ -23,7 +23,7 @@ pub(crate) type Front<'v, 'a> = Vec<Trial<'v, 'a>>;
 
 /// The Pareto front of a study.
 pub(crate) fn front_of<'v, 'a>(search: &Search<'v, 'a>, study: &Study<'v, 'a>) -> Front<'v, 'a> {
-    let mut trials = study.best_first(search.first());
+    let mut trials = study.best_first(search.first_objective());
     // The earliest of equal trials represents them on the front.
     let mut seen = HashSet::new();
     let bits = |trial: &Trial<'_, '_>| losses(search, trial).into_iter().map(f64::to_bits);
@@ -96,7 +96,7 @@ pub(crate) fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>) -> Vec<TrialColumn<
 }
 
 /// The section with the Pareto fronts and the sentence on which study is better; `None` for one objective.
-pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Section> {
+pub(crate) fn front_section(search: &Search<'_, '_>) -> Option<Section> {
     let sides = sides(search);
     if search.objectives.len() < 2 || sides.iter().all(|side| side.front.is_empty()) {
         return None;
@@ -127,7 +127,7 @@ pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Section> {
     }));
     let head = ("search-front", "Pareto fronts", about);
     let table = field::of_rows(head, &fields, points);
-    Some(Section::judged(
+    Some(Section::of_table_and_rule(
         table,
         rule(search),
         verdicts(search, &sides),
@@ -140,7 +140,7 @@ fn rule(search: &Search<'_, '_>) -> String {
                 objective."
             .to_owned();
     }
-    let first = search.first();
+    let first = search.first_objective();
     let lead = if is_share(first) {
         format!("by more than {LEAD}")
     } else {
@@ -160,7 +160,10 @@ fn is_share(objective: &Objective) -> bool {
 
 fn verdicts(search: &Search<'_, '_>, sides: &[Side<'_, '_, '_>]) -> Vec<String> {
     if let [side] = sides {
-        let done = count(side.study.ended(Ending::Done).count(), "done trial");
+        let done = count(
+            side.study.trials_that_ended(Ending::Done).count(),
+            "done trial",
+        );
         return vec![format!("{} of {done} on the front.", side.front.len())];
     }
     let counted = sides.iter().map(|side| {
@@ -186,7 +189,7 @@ fn winner(search: &Search<'_, '_>, sides: &[Side<'_, '_, '_>]) -> String {
             "{name}, with {points} of its Pareto front that no trial of another study dominates, against {next} of the next study"
         );
     }
-    let first = search.first();
+    let first = search.first_objective();
     // The first trial of a front is the best by the first objective.
     let best = leading.iter().filter_map(|side| {
         let trial = side.front.first()?;

@@ -1,6 +1,6 @@
 //! Plots of Pareto fronts: the first objective over each further one.
 
-use crate::report::plot::{Point, PointPlot, SERIES};
+use crate::report::plot::{MAX_SERIES, Point, PointPlot};
 use crate::report::sections::plots::{self, PlotContext};
 
 use super::front::sides;
@@ -26,7 +26,7 @@ fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option
     let labelled = sides.iter().map(|side| side.front.len()).sum::<usize>() <= LABELS;
     let place = |trial: &Trial<'_, '_>| Some((other.value(trial)?, first.value(trial)?));
     let (mut series, mut lines, mut dots) = (Vec::new(), Vec::new(), Vec::new());
-    for side in sides.iter().take(SERIES) {
+    for side in sides.iter().take(MAX_SERIES) {
         let points = side.front.iter().filter_map(|trial| {
             let (x, y) = place(trial)?;
             let (name, other_y, first_y) = (search.trial_name(trial), other.show(x), first.show(y));
@@ -56,7 +56,7 @@ fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option
         } else {
             Vec::new()
         });
-        let done = side.study.ended(Ending::Done);
+        let done = side.study.trials_that_ended(Ending::Done);
         dots.push(done.filter_map(|trial| place(&trial)).collect());
         series.push(side.study.series("Pareto front", points));
     }

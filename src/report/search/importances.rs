@@ -12,7 +12,7 @@ use super::trial::Ending;
 use super::trials::{Search, Study};
 
 /// A table for each study; none if importances cannot be computed.
-pub(crate) fn judged(search: &Search<'_, '_>) -> Vec<Section> {
+pub(crate) fn importance_sections(search: &Search<'_, '_>) -> Vec<Section> {
     let studies = search.studies.iter();
     studies
         .filter_map(|study| of_study(search, study))
@@ -24,7 +24,7 @@ fn of_study(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<Section> {
         .objectives
         .iter()
         .filter_map(|objective| {
-            let done = study.ended(Ending::Done);
+            let done = study.trials_that_ended(Ending::Done);
             let losses =
                 done.filter_map(|trial| Some((&trial.info.point, objective.loss(&trial)?)));
             let losses: Vec<_> = losses.collect();
@@ -33,7 +33,7 @@ fn of_study(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<Section> {
         .collect();
     let (_, main) = found.first()?;
     let parameters = &search.spec.space.parameters;
-    let mut places = search.used(&study.trials);
+    let mut places = search.used_parameters(&study.trials);
     places.sort_by(|a, b| main.shares[*b].total_cmp(&main.shares[*a]).then(a.cmp(b)));
     let formula = "PED-ANOVA: divergence of the best trials’ values from all, of their sum";
     let mut fields = vec![Field::text("parameter", |&place: &usize| {
@@ -58,5 +58,5 @@ fn of_study(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<Section> {
     let rule = "PED-ANOVA (Watanabe, Bansal and Hutter 2023), the best being a tenth of the done trials but at least five. \
                 It speaks of each parameter alone: that two matter together, it does not see; and a sampler that looks \
                 where it is good lends importance to what it looked at.";
-    Some(Section::judged(table, rule, Vec::new()))
+    Some(Section::of_table_and_rule(table, rule, Vec::new()))
 }

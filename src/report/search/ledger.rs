@@ -9,14 +9,14 @@ use super::trials::{Search, Study};
 
 /// Numbers of epochs that pruning saved and that trials trained.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Sum {
+pub(crate) struct EpochTotals {
     pub(crate) pruned: usize,
     pub(crate) trials: usize,
     pub(crate) left: usize,
     pub(crate) trained: usize,
 }
 
-impl Sum {
+impl EpochTotals {
     /// The sum over some trials of a search.
     pub(crate) fn of<'v, 'a: 'v>(
         search: &Search<'_, '_>,
@@ -44,11 +44,11 @@ fn left(search: &Search<'_, '_>, trial: &Trial<'_, '_>) -> Option<usize> {
 }
 
 /// Sentence: how many trials were pruned and how much that saved; `None` for a search without a pruner.
-pub(super) fn verdict(search: &Search<'_, '_>) -> Option<String> {
+pub(super) fn pruning_sentence(search: &Search<'_, '_>) -> Option<String> {
     if matches!(search.spec.pruner, PrunerSpec::None(_)) {
         return None;
     }
-    let sum = Sum::of(search, search.trials());
+    let sum = EpochTotals::of(search, search.trials());
     let trials = count(sum.trials, "trial");
     if sum.pruned == 0 {
         return Some(format!("None of {trials} was pruned."));
@@ -64,7 +64,7 @@ pub(super) fn verdict(search: &Search<'_, '_>) -> Option<String> {
 
 /// Sentence: whether pruned trials that were repeated without pruning (chosen at random by the search's seed) beat the
 /// best of their study; `None` without such trials.
-pub(crate) fn regret(search: &Search<'_, '_>) -> Option<String> {
+pub(crate) fn regret_sentence(search: &Search<'_, '_>) -> Option<String> {
     let runs = search.studies.iter();
     let runs = runs.flat_map(|study| study.regret.iter().map(move |trial| (study, trial)));
     let known: Vec<bool> = runs
@@ -82,7 +82,7 @@ pub(crate) fn regret(search: &Search<'_, '_>) -> Option<String> {
 
 /// Whether a trial that was repeated without pruning beats the best of its study; `None` if one of them has no value.
 fn beats(search: &Search<'_, '_>, study: &Study<'_, '_>, trial: &Trial<'_, '_>) -> Option<bool> {
-    let first = search.first();
+    let first = search.first_objective();
     let best = *study.best_first(first).first()?;
     Some(first.loss(trial)? < first.loss(&best)?)
 }

@@ -25,13 +25,15 @@ use crate::results::{self, ResultSet};
 
 use super::section::Section;
 use super::view::View;
-pub(crate) use front::{TrialColumn, fields as trial_fields, front_of, judged as front_verdict};
+pub(crate) use front::{
+    TrialColumn, fields as trial_fields, front_of, front_section as front_verdict,
+};
 pub(crate) use front_plot::plots as front_plots;
-pub(crate) use ledger::{Sum, regret};
+pub(crate) use ledger::{EpochTotals, regret_sentence};
 pub(crate) use objective::Objective;
 pub(crate) use progress::BestSoFar;
 pub(crate) use progress::plot as progress_plot;
-pub(crate) use time::{speed_up, whole};
+pub(crate) use time::{all_sessions, speed_up};
 pub(crate) use trial::{Ending, Trial};
 pub(crate) use trials::{Search, Study};
 
@@ -41,7 +43,7 @@ pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
         return Vec::new();
     };
     let mut points = vec![proposed(search)];
-    points.extend(ledger::verdict(search));
+    points.extend(ledger::pruning_sentence(search));
     let clock = clock(search);
     if !clock.is_empty() {
         points.push(format!(
@@ -54,11 +56,11 @@ pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
         points,
         ..Section::titled("search-summary", "Trials")
     }];
-    all.extend(front::judged(search));
+    all.extend(front::front_section(search));
     // The first plot is part of the answer.
     let others = front_plot::plots(search).into_iter().skip(1).collect();
     all.push(Section::plots("fronts", others));
-    all.extend(importances::judged(search));
+    all.extend(importances::importance_sections(search));
     all.extend(ends::ensemble(search));
     all
 }
@@ -86,7 +88,7 @@ fn proposed(search: &Search<'_, '_>) -> String {
 /// `sequential`.
 pub(crate) fn related_results(view: &View<'_>, what: &str) -> Option<ResultSet> {
     let folder = view.folder?;
-    let name = format!("{}-{what}", super::names::of_results(folder, view.set));
+    let name = format!("{}-{what}", super::names::name_of_results(folder, view.set));
     let set = results::read(&folder.join("..").join(&name)).ok()?;
     (set.plan.name == name).then_some(set)
 }

@@ -3,7 +3,7 @@
 use crate::base::units::{
     human, human_bytes, human_integer, human_si, round_significant, shortest,
 };
-use crate::plan::search::objective::METRIC_STARTS;
+use crate::plan::search::objective::METRIC_PREFIXES;
 use crate::plan::search::{ObjectiveDirection, SearchSpec};
 use crate::report::measure::{Measure, column_words, superlative};
 use crate::report::plot::ScaleKind;
@@ -68,7 +68,7 @@ impl Objective {
     pub(super) fn is_of_data(&self) -> bool {
         let column = &*self.column;
         let is_metric = || {
-            let mut starts = METRIC_STARTS.iter();
+            let mut starts = METRIC_PREFIXES.iter();
             fixed_column(column).is_none() && starts.any(|start| column.starts_with(start))
         };
         ["best_loss", "eval_loss_after"].contains(&column) || is_metric()

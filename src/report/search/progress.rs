@@ -2,7 +2,7 @@
 
 use crate::base::text::capitalised;
 use crate::base::units::human_seconds;
-use crate::report::plot::{Point, PointPlot, SERIES};
+use crate::report::plot::{MAX_SERIES, Point, PointPlot};
 use crate::report::sections::plots::PlotContext;
 
 use super::objective::Objective;
@@ -94,11 +94,11 @@ fn values(
 
 /// Plot of the best value of the first objective over time; `None` if no times were recorded.
 pub(crate) fn plot(search: &Search<'_, '_>) -> Option<PlotContext> {
-    let objective = search.first();
+    let objective = search.first_objective();
     let limit = limit(search, objective);
     let mut left_out = 0;
     let (mut series, mut lines, mut dots) = (Vec::new(), Vec::new(), Vec::new());
-    for study in search.studies.iter().take(SERIES) {
+    for study in search.studies.iter().take(MAX_SERIES) {
         let found = values(search, study, objective);
         let best = BestSoFar::of(objective, &found);
         let points = best.points(|y, number| {

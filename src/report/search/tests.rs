@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::fixture::{ONE, Shape, TWO, searched};
+use super::fixture::{ONE_STUDY, Shape, TWO_STUDIES, searched};
 use crate::compare::golden::side;
 use crate::compare::{Comparison, Options};
 use crate::manifest::load;
 use crate::report::section::Section;
 use crate::report::view::View;
 use crate::report::{Language, Report, ReportOptions, render, render_comparison};
-use crate::results::testing::{assert_says, planned};
+use crate::results::testing::{assert_contains, planned};
 use crate::results::{ResultSet, Status, write};
 
 /// Writes results and pages under `name` into the folder of `FIELDTRIAL_GALLERY`, else a temporary one.
@@ -48,7 +48,7 @@ fn sequential() -> Shape {
     Shape {
         jobs: 1,
         is_pruned: false,
-        ..ONE
+        ..ONE_STUDY
     }
 }
 
@@ -57,14 +57,20 @@ fn pages_of_every_shape_render() {
     let pruned = Shape {
         is_pruned: true,
         objectives: 1,
-        ..TWO
+        ..TWO_STUDIES
     };
     for (name, shape) in [
-        ("one", ONE),
-        ("two", TWO),
+        ("one", ONE_STUDY),
+        ("two", TWO_STUDIES),
         ("two-pruned", pruned),
         ("sequential", sequential()),
-        ("three-hundred", Shape { trials: 300, ..TWO }),
+        (
+            "three-hundred",
+            Shape {
+                trials: 300,
+                ..TWO_STUDIES
+            },
+        ),
     ] {
         let (_root, folder) = written(&searched(shape), name);
         for file in ["report.md", "report.html"] {
@@ -76,9 +82,9 @@ fn pages_of_every_shape_render() {
 
 #[test]
 fn the_answer_is_the_first_row_of_its_table() {
-    let answer = Report::of(&searched(ONE)).answer;
+    let answer = Report::of(&searched(ONE_STUDY)).answer;
     let best = &answer.tables[0];
-    assert_says(&answer.sentences[0], &best.rows[0].fields[1].text);
+    assert_contains(&answer.sentences[0], &best.rows[0].fields[1].text);
     // The table lists the best trials first, so their losses rise from row to row.
     let losses: Vec<f64> = best
         .rows
@@ -90,7 +96,7 @@ fn the_answer_is_the_first_row_of_its_table() {
 
 #[test]
 fn the_ledger_counts_what_was_not_trained() {
-    let set = searched(ONE);
+    let set = searched(ONE_STUDY);
     let pruned = set.runs.iter().filter(|run| run.status == Status::Pruned);
     let left: usize = pruned
         .map(|run| 10 - run.facts.as_ref().map_or(0, |facts| facts.epochs))
@@ -105,7 +111,7 @@ fn the_ledger_counts_what_was_not_trained() {
 
 #[test]
 fn regret_is_measured() {
-    let mut set = searched(ONE);
+    let mut set = searched(ONE_STUDY);
     let told = |set: &ResultSet, words: &str| {
         let sentences = Report::of(set).answer.sentences;
         assert!(
@@ -125,7 +131,7 @@ fn regret_is_measured() {
 
 #[test]
 fn the_front_has_no_dominated_trial_and_a_winner_by_the_stated_rule() {
-    let front = section(&searched(TWO), "search-front");
+    let front = section(&searched(TWO_STUDIES), "search-front");
     for study in ["tep", "bp"] {
         let rows = front.tables[0]
             .rows
@@ -149,7 +155,10 @@ fn the_front_has_no_dominated_trial_and_a_winner_by_the_stated_rule() {
 
 #[test]
 fn a_tie_of_points_is_decided_by_a_clear_lead_then_by_time() {
-    let mut set = searched(Shape { trials: 1, ..TWO });
+    let mut set = searched(Shape {
+        trials: 1,
+        ..TWO_STUDIES
+    });
     let mut values = |tep: [f64; 2], bp: [f64; 2]| {
         for (cell, values) in set.plan.cells.iter_mut().zip([tep, bp]) {
             let trial = cell.trial.as_mut().expect("a trial");
@@ -168,18 +177,18 @@ fn a_tie_of_points_is_decided_by_a_clear_lead_then_by_time() {
 
 #[test]
 fn what_depends_on_the_clock_is_said() {
-    let mut set = searched(ONE);
+    let mut set = searched(ONE_STUDY);
     let known = points(&set).len();
     let search = set.plan.search.as_mut().expect("a search");
     search.max_time_s = Some(60.0);
     search.objectives[0].depends_on_clock = true;
     let told = points(&set).remove(known);
-    assert_says(&told, "the objective best_loss; the budget in time");
+    assert_contains(&told, "the objective best_loss; the budget in time");
 }
 
 #[test]
 fn a_search_without_trials_has_a_report() {
-    let mut set = searched(ONE);
+    let mut set = searched(ONE_STUDY);
     set.plan.cells.clear();
     set.runs.clear();
     set.blocks.clear();
@@ -193,13 +202,13 @@ fn a_search_without_trials_has_a_report() {
 
 #[test]
 fn no_rule_recommends_anything_of_a_search() {
-    let report = Report::of(&searched(TWO));
+    let report = Report::of(&searched(TWO_STUDIES));
     assert!(report.advice.recommendations.is_empty());
 }
 
 #[test]
 fn best_toml_is_a_manifest_of_the_best_configurations() {
-    for (shape, cells) in [(ONE, 1), (TWO, 2)] {
+    for (shape, cells) in [(ONE_STUDY, 1), (TWO_STUDIES, 2)] {
         let mut set = searched(shape);
         set.plan.report["answer"] = json!(["best_loss", "cost", { "along": "trial" }]);
         let (_root, folder) = written(&set, if cells == 1 { "best-one" } else { "best-two" });
@@ -227,7 +236,7 @@ fn best_toml_is_a_manifest_of_the_best_configurations() {
 
 #[test]
 fn a_best_toml_of_the_users_own_stays() {
-    let (_root, folder) = written(&searched(ONE), "own");
+    let (_root, folder) = written(&searched(ONE_STUDY), "own");
     fs::write(folder.join("best.toml"), "name = \"mine\"\n").expect("writes");
     render(&folder, &ReportOptions::default()).expect("renders");
     let text = fs::read_to_string(folder.join("best.toml")).expect("still there");
@@ -236,7 +245,7 @@ fn a_best_toml_of_the_users_own_stays() {
 
 #[test]
 fn two_searches_are_held_against_each_other_in_both_languages() {
-    let (before, after) = (searched(sequential()), searched(ONE));
+    let (before, after) = (searched(sequential()), searched(ONE_STUDY));
     let sides = (side("before", "1", before), side("after", "2", after));
     let comparison = Comparison::between(sides.0, sides.1, &Options::default()).expect("compares");
     let root = tempfile::tempdir().expect("a temporary folder");

@@ -6,7 +6,7 @@ use crate::base::units::{human_integer, round_significant, shortest};
 use crate::plan::search::{Domain, Parameter, Point, SearchSpec, TrialRole, Value};
 use crate::report::judged::first_of;
 use crate::report::names;
-use crate::report::plot::{self, SERIES, Series};
+use crate::report::plot::{self, MAX_SERIES, Series};
 use crate::report::sections::parallel;
 use crate::report::view::View;
 use crate::results::{BlockRow, Status};
@@ -97,14 +97,14 @@ impl<'v, 'a> Search<'v, 'a> {
     }
 
     /// The first objective, by which trials are ranked.
-    pub(crate) fn first(&self) -> &Objective {
+    pub(crate) fn first_objective(&self) -> &Objective {
         // [`Search::of`] has checked that there is one.
         &self.objectives[0]
     }
 
     /// Sentence: how many studies a plot leaves out; empty if it shows all.
     pub(super) fn not_drawn(&self) -> String {
-        first_of(SERIES, self.studies.len(), "studies")
+        first_of(MAX_SERIES, self.studies.len(), "studies")
     }
 
     /// Displayed name of a trial: `tep, trial 7`.
@@ -118,7 +118,7 @@ impl<'v, 'a> Search<'v, 'a> {
     }
 
     /// Indices of the parameters for which at least one of these trials has a value.
-    pub(crate) fn used(&self, trials: &[Trial<'_, '_>]) -> Vec<usize> {
+    pub(crate) fn used_parameters(&self, trials: &[Trial<'_, '_>]) -> Vec<usize> {
         let has = |place: &usize| trials.iter().any(|t| t.info.point.get(*place).is_some());
         (0..self.spec.space.parameters.len()).filter(has).collect()
     }
@@ -138,7 +138,7 @@ impl<'v, 'a> Search<'v, 'a> {
 
 impl<'v, 'a> Study<'v, 'a> {
     /// The trials with this ending.
-    pub(crate) fn ended(&self, how: Ending) -> impl Iterator<Item = Trial<'v, 'a>> {
+    pub(crate) fn trials_that_ended(&self, how: Ending) -> impl Iterator<Item = Trial<'v, 'a>> {
         let trials = self.trials.iter().copied();
         trials.filter(move |trial| trial.ending() == how)
     }
@@ -149,11 +149,11 @@ impl<'v, 'a> Study<'v, 'a> {
         // A parameter that no trial has belongs to other studies, or its condition holds for none of the trials.
         let exists = |place| points().any(|point| point.get(place).is_some());
         let different: HashSet<_> = points().map(Point::bits).collect();
-        spec.space.only(exists).size() == Some(different.len() as u64)
+        spec.space.restricted_to(exists).size() == Some(different.len() as u64)
     }
 
     /// Number of the study's trials that were completed, with or without a value.
-    pub(crate) fn run_to_end(&self) -> usize {
+    pub(crate) fn completed_count(&self) -> usize {
         let trials = self.trials.iter();
         let done = trials.filter(|trial| trial.cell.status == Status::Done);
         done.count()
@@ -161,7 +161,7 @@ impl<'v, 'a> Study<'v, 'a> {
 
     /// The study's done trials, the best in `objective` first; equal values in order of number, each point once.
     pub(crate) fn best_first(&self, objective: &Objective) -> Vec<Trial<'v, 'a>> {
-        let mut trials: Vec<Trial<'v, 'a>> = self.ended(Ending::Done).collect();
+        let mut trials: Vec<Trial<'v, 'a>> = self.trials_that_ended(Ending::Done).collect();
         let loss = |trial: &Trial<'_, '_>| objective.loss(trial).unwrap_or(f64::INFINITY);
         // Trials are in the order of their numbers, and the sort is stable.
         trials.sort_by(|a, b| loss(a).total_cmp(&loss(b)));
@@ -219,7 +219,7 @@ fn name(view: &View<'_>, studies: &mut [Study<'_, '_>]) {
         let tells = |place: &usize| all.iter().any(|other| other.get(*place) != own.get(*place));
         let words = places
             .filter(tells)
-            .map(|place| view.words(place, &own[place]));
+            .map(|place| view.axis_value_text(place, &own[place]));
         let words: Vec<String> = words.filter(|words| !words.is_empty()).collect();
         study.name = if words.is_empty() {
             format!("study {}", study.number + 1)

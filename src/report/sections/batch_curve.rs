@@ -1,7 +1,7 @@
 //! Throughput against batch size, with the knee: the smallest batch size whose throughput is within a few percent of
 //! the best.
 
-use crate::report::judged::{plain, some_of, span};
+use crate::report::judged::{first_names_text, plain_number_text, range_text};
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, IntervalKind, grouped};
 
@@ -25,7 +25,7 @@ fn sweeps<'v, 'a>(view: &'v View<'a>) -> Vec<Sweep<'v, 'a>> {
     let swept = view.cells.iter();
     let swept = swept.filter_map(|cell| Some((cell, cell.info.axes[axis].parse::<f64>().ok()?)));
     let measured = swept.filter(|(cell, _)| timing_value(cell, THROUGHPUT).is_some());
-    let lines = grouped(measured, |(cell, _)| cell.axes_but(axis)).into_iter();
+    let lines = grouped(measured, |(cell, _)| cell.axis_values_except(axis)).into_iter();
     let sweeps = lines.map(|mut cells| {
         // Cells measured with different code or on another machine cannot be compared.
         let first = cells[0].0;
@@ -76,11 +76,11 @@ pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
             cells => format!("{cells}: "),
         };
         let also: Vec<String> = also.iter().map(f64::to_string).collect();
-        let also = (!also.is_empty()).then(|| some_of(&also, 3, ", "));
+        let also = (!also.is_empty()).then(|| first_names_text(&also, 3, ", "));
         let is_largest = sweep.last().is_some_and(|(last, _)| std::ptr::eq(*last, cell));
         let counts = cells.iter().filter_map(|cell| Some(cell.timing?.n as f64));
-        let n = format!("n = {}", span(&counts.collect::<Vec<f64>>(), plain));
-        let speed = timing(cell, THROUGHPUT)?.shown();
+        let n = format!("n = {}", range_text(&counts.collect::<Vec<f64>>(), plain_number_text));
+        let speed = timing(cell, THROUGHPUT)?.text_with_interval();
         Some(match (is_largest, also) {
             (true, Some(also)) => format!(
                 "{which}Batch size {knee}, the largest measured ({speed}), is not shown to be faster than {also} ({n})."
@@ -89,7 +89,7 @@ pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
                 "{which}Throughput still grows at batch size {knee}, the largest measured ({speed}, {n})."
             ),
             (false, also) => {
-                let most = plain(view.set.plan.knee() * 100.0);
+                let most = plain_number_text(view.set.plan.knee() * 100.0);
                 let also = also.map(|also| format!("; {also} is not told from it"));
                 format!(
                     "{which}From batch size {knee} on ({speed}) larger ones that were measured bring at most {most} % ({n}){}.",

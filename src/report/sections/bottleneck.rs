@@ -1,14 +1,16 @@
 //! The bottleneck of each cell's step: the kind of phase with the largest share of the step's time.
 
 use crate::base::units::human;
-use crate::report::judged::{some_of, span};
+use crate::report::judged::{first_names_text, range_text};
 use crate::report::number::fixed;
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry};
 use crate::report::view::{Cell, View};
 
 use super::field;
-use super::phases::{Breakdown, PHASES, breakdown, names, not_the_step, present};
+use super::phases::{
+    Breakdown, PHASES, breakdown, breakdown_part_names, mismatched_phase_sum, present_phases,
+};
 
 /// Largest number of cells in a sentence.
 const NAMED: usize = 3;
@@ -69,8 +71,10 @@ fn bound(found: &Breakdown) -> Class {
 }
 
 /// The phase with the largest share, and that share in percent.
-pub(crate) fn largest(found: &Breakdown) -> (&'static str, f64) {
-    let pairs = names().into_iter().zip(found.shares.iter().copied());
+pub(crate) fn largest_phase(found: &Breakdown) -> (&'static str, f64) {
+    let pairs = breakdown_part_names()
+        .into_iter()
+        .zip(found.shares.iter().copied());
     pairs
         .max_by(|a, b| a.1.total_cmp(&b.1))
         .unwrap_or(("other", 0.0))
@@ -111,7 +115,7 @@ fn verdict(
     let share = |what: &str, class: Class| {
         let known = cells.iter().filter(|(_, found)| class.is_known(found));
         let shares: Vec<f64> = known.map(|(_, found)| class.share(found)).collect();
-        let told = || format!("{what} {} %", span(&shares, |share| fixed(share, 1)));
+        let told = || format!("{what} {} %", range_text(&shares, |share| fixed(share, 1)));
         (!shares.is_empty()).then(told)
     };
     let names: Vec<String> = cells
@@ -124,9 +128,12 @@ fn verdict(
         (1, all) => format!("1 of {all} measured cells is"),
         (n, all) => format!("{n} of {all} measured cells are"),
     };
-    let named = || format!(" ({})", some_of(&names, NAMED, "; "));
+    let named = || format!(" ({})", first_names_text(&names, NAMED, "; "));
     let named = (cells.len() < measured).then(named).unwrap_or_default();
-    let mut components: Vec<&str> = cells.iter().map(|(_, found)| largest(found).0).collect();
+    let mut components: Vec<&str> = cells
+        .iter()
+        .map(|(_, found)| largest_phase(found).0)
+        .collect();
     components.sort_unstable();
     components.dedup();
     let shares = [
@@ -144,8 +151,8 @@ fn verdict(
 }
 
 /// The table of shares, and the sentences on what limits the steps.
-pub(crate) fn judged(view: &View<'_>) -> Section {
-    let (names, present) = (names(), present(view));
+pub(crate) fn bottleneck_section(view: &View<'_>) -> Section {
+    let (names, present) = (breakdown_part_names(), present_phases(view));
     let mut columns = vec![Column::text("bound by")];
     columns.push(Column::measured(
         "step, mean",
@@ -154,12 +161,12 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
     ));
     let share = |&place: &usize| Column::share(names[place], "phase ÷ step");
     columns.extend(present.iter().map(share));
-    Column::last_is_residual(&mut columns);
+    Column::mark_last_as_residual(&mut columns);
     let numbers = columns.len() - 1;
     let about = "Shares of the mean step; “other” is what the named phases leave.";
     let head = ("phases", "Phases of a step", about.to_owned());
     let table = field::of_each_cell(view, head, columns, |cell| {
-        if cell.is_measured() && not_the_step(cell).is_some() {
+        if cell.is_measured() && mismatched_phase_sum(cell).is_some() {
             let words = [Entry::text("–")].into_iter();
             let unknown = std::iter::repeat_n(Entry::text("unknown"), numbers);
             return Some(words.chain(unknown).collect());
@@ -174,7 +181,7 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
         fields.extend(present.iter().map(percent));
         Some(fields)
     });
-    Section::judged(table, RULE, verdicts(view))
+    Section::of_table_and_rule(table, RULE, verdicts(view))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::report::answer::Choice;
+use crate::report::answer::TaskRanking;
 use crate::report::search::Search;
 use crate::report::view::{Cell, View};
 
@@ -16,7 +16,7 @@ const ROWS: usize = 6;
 
 /// Which cells have a row if there are too many: the best trials of a search, else the best cells of each task and the
 /// baselines. Returns their keys and a sentence about the choice; `None` if every cell has a row.
-pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
+pub(crate) fn chosen_rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
     let measured = view.measured().count();
     if measured <= ALL {
         return None;
@@ -26,11 +26,11 @@ pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
     let search = Search::of(view);
     let best = if let Some(search) = &search {
         let studies = search.studies.iter();
-        let best = studies.map(|study| study.best_first(search.first()));
+        let best = studies.map(|study| study.best_first(search.first_objective()));
         lines.extend(best.map(|trials| trials.iter().map(|trial| trial.cell).collect()));
         "the best trials"
     } else {
-        let choices = Choice::in_order_only(view);
+        let choices = TaskRanking::all_without_tests(view);
         for task in tasks(view) {
             let choice = choices.iter().find(|choice| choice.task == task.name);
             let best: Vec<&Cell<'_>> = match choice {

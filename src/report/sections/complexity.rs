@@ -11,7 +11,7 @@ use super::field::{self, CellColumn};
 use crate::report::timing::{THROUGHPUT, timing_value};
 
 /// Parameters and FLOPs of a sample as a sentence, if all cells have the same numbers.
-pub(crate) fn of_all(view: &View<'_>) -> Option<String> {
+pub(crate) fn common_size_sentence(view: &View<'_>) -> Option<String> {
     let mut works = view.cells.iter().filter_map(work);
     let (parameters, flops) = works.next()?;
     let are_same = works.all(|own| own == (parameters, flops));
@@ -32,10 +32,10 @@ fn work(cell: &Cell<'_>) -> Option<(u64, f64)> {
 
 /// The table of parameters and FLOPs; `None` if all cells have the same numbers.
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {
-    if of_all(view).is_some() {
+    if common_size_sentence(view).is_some() {
         return None;
     }
-    let counted = Column::derived("parameters", "", "counted values").of(ColumnKind::Count);
+    let counted = Column::derived("parameters", "", "counted values").with_kind(ColumnKind::Count);
     let flops = |heading, get: fn(&RunFacts) -> f64| {
         CellColumn::derived(heading, "", "counted by the operations", move |cell| {
             over_seeds(cell, get)

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::base::units::human;
 use crate::event::RunFacts;
-use crate::report::answer::Choice;
+use crate::report::answer::TaskRanking;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 
-use crate::report::quality::over_seeds;
+use crate::report::quality::median_over_seeds;
 
 /// Largest number of classes for a matrix with every entry of `confusion.csv`; with more, the most frequent errors are
 /// listed.
@@ -24,8 +24,8 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     if view.set.confusions.is_empty() {
         return None;
     }
-    let choices = Choice::in_order_only(view);
-    let in_order = choices.iter().flat_map(Choice::in_order);
+    let choices = TaskRanking::all_without_tests(view);
+    let in_order = choices.iter().flat_map(TaskRanking::in_order);
     let (cell, counts) = in_order
         .chain(view.measured())
         .map(|cell| (cell, counts(view, cell)))
@@ -51,7 +51,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
         )
     };
     let calibration = |facts: &RunFacts| *facts.metrics.get("test_calibration_error")?;
-    let calibration = over_seeds(cell, &calibration);
+    let calibration = median_over_seeds(cell, &calibration);
     let calibration = calibration.map_or_else(String::new, |error| {
         let percent = human(error.value * 100.0, 2);
         format!(
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::event::Confusion;
     use crate::results::golden::ddpm;
-    use crate::results::testing::assert_says;
+    use crate::results::testing::assert_contains;
     use crate::results::{ConfusionRecord, ResultSet};
 
     fn confused(entries: &[(u64, &str, &str, u64)]) -> ResultSet {
@@ -174,7 +174,7 @@ mod tests {
                 ["fox", "0", "0", "9"]
             ]
         );
-        assert_says(&table.about, "Calibration error 3.2 %");
+        assert_contains(&table.about, "Calibration error 3.2 %");
     }
 
     #[test]

@@ -35,7 +35,7 @@ const RULE: &str = "Hours are wall time × the cores that a run kept from others
                     threads; of a GPU wall time.";
 
 /// The table of costs; `None` if the manifest has no price.
-pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
+pub(crate) fn cost_section(view: &View<'_>) -> Option<Section> {
     let prices = prices(view)?;
     let about = format!(
         "Assumed prices, from the manifest: {}. Failed and pruned runs count too.",
@@ -77,11 +77,15 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let unknown = count(total.unknown, "run");
     let left_out = || format!("{unknown} without a wall time are not in these sums.");
     let left_out = (total.unknown > 0).then(left_out);
-    Some(Section::judged(table, RULE, left_out.into_iter().collect()))
+    Some(Section::of_table_and_rule(
+        table,
+        RULE,
+        left_out.into_iter().collect(),
+    ))
 }
 
 /// Cost of all runs, with the currency; `None` if the manifest has no price.
-pub(crate) fn of_all(view: &View<'_>) -> Option<String> {
+pub(crate) fn total_cost(view: &View<'_>) -> Option<String> {
     let prices = prices(view)?;
     let total = Hours::of(view, executions(view));
     let cost = prices.of(total.core, total.gpu);
@@ -230,13 +234,13 @@ mod tests {
 
     use super::*;
     use crate::results::golden::ddpm;
-    use crate::results::testing::assert_says;
+    use crate::results::testing::assert_contains;
 
     fn cost(change: impl Fn(&mut crate::results::ResultSet)) -> Section {
         let mut set = ddpm();
         set.plan.cost = json!({"core-hour": 0.5, "gpu-hour": null, "currency": "EUR"});
         change(&mut set);
-        judged(&View::of(&set)).expect("a price")
+        cost_section(&View::of(&set)).expect("a price")
     }
 
     #[test]
@@ -267,7 +271,7 @@ mod tests {
         });
         let last = found.tables[0].rows.last().expect("the sum");
         assert_eq!(last.fields[3].text, "21.0");
-        assert_says(&found.points[0], "3 runs without a wall time");
+        assert_contains(&found.points[0], "3 runs without a wall time");
     }
 
     #[test]

@@ -7,11 +7,11 @@ use serde_json::Value;
 use crate::base::units::human_integer;
 use crate::compare;
 use crate::plan::{path_names, toml_text};
-use crate::report::judged::{distinct, some_of};
+use crate::report::judged::{distinct, first_names_text};
 use crate::report::view::{Cell, View};
 
 /// Parts of a specification that determine the arithmetic per sample, each with its displayed name.
-pub(crate) const WORK: [(&str, &str); 4] = [
+pub(crate) const WORK_PARTS: [(&str, &str); 4] = [
     ("dataset", "dataset"),
     ("loss", "loss"),
     ("model", "model shape"),
@@ -19,7 +19,7 @@ pub(crate) const WORK: [(&str, &str); 4] = [
 ];
 
 /// Parts of a specification that can change a result or a time.
-pub(crate) const ALL: [(&str, &str); 6] = [
+pub(crate) const RESULT_PARTS: [(&str, &str); 6] = [
     ("dataset", "dataset"),
     ("model", "model"),
     ("loss", "loss"),
@@ -117,7 +117,7 @@ fn settings_of(values: &[&Value]) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for value in values {
         let mut settings = BTreeMap::new();
-        compare::leaves("", value, &mut settings);
+        compare::collect_settings("", value, &mut settings);
         for (path, value) in settings {
             let known = found.entry(path).or_default();
             let text = plain(value);
@@ -145,5 +145,5 @@ fn shown(names: &[String]) -> String {
         .iter()
         .map(|name| if name.is_empty() { "none" } else { name })
         .collect();
-    some_of(&names, NAMED, ", ")
+    first_names_text(&names, NAMED, ", ")
 }

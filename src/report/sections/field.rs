@@ -3,13 +3,13 @@
 use std::fmt::Display;
 
 use crate::report::language::Words;
-use crate::report::section::{ROWS, cut};
+use crate::report::section::{ROWS, cut_note};
 use crate::report::table::{Column, ColumnKind, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::fixed_unit;
 
 use crate::report::number::mebibytes;
-use crate::report::timing::{in_mib, shown};
+use crate::report::timing::{memory_entry, timing_entry};
 
 /// Description of how most times are aggregated.
 pub(crate) const MEDIAN: &str = "median of n runs";
@@ -37,7 +37,7 @@ impl<'f, R> Field<'f, R> {
 
     /// A column of integers; `how` describes how they were counted.
     pub(crate) fn count(heading: &str, how: &str, count: impl Fn(&R) -> usize + 'f) -> Self {
-        let column = Column::measured(heading, "", how).of(ColumnKind::Count);
+        let column = Column::measured(heading, "", how).with_kind(ColumnKind::Count);
         Self::new(column, move |row| Entry::count(count(row)))
     }
 
@@ -74,7 +74,7 @@ impl<'f, R> Field<'f, R> {
 
     /// Sets the kind of the column's values.
     pub(crate) fn of(self, kind: ColumnKind) -> Self {
-        let column = self.column.of(kind);
+        let column = self.column.with_kind(kind);
         Self { column, ..self }
     }
 }
@@ -87,15 +87,15 @@ impl CellColumn<'_, '_> {
         let unit = if is_memory { "MiB" } else { unit };
         Self::measured(heading, unit, MEDIAN, move |cell| {
             if is_memory {
-                in_mib(cell, column, mebibytes)
+                memory_entry(cell, column, mebibytes)
             } else {
-                shown(cell, column)
+                timing_entry(cell, column)
             }
         })
     }
 
     /// The column with the number of runs from which a cell's times are computed.
-    pub(crate) fn n() -> Self {
+    pub(crate) fn run_count_column() -> Self {
         Self::count("n", "runs that count", |cell| {
             cell.timing.map_or(0, |row| row.n)
         })
@@ -133,7 +133,7 @@ pub(crate) fn of_rows<R>(
     let mut rows = rows.into_iter();
     let shown: Vec<Row> = rows.by_ref().take(ROWS).map(row).collect();
     Table {
-        cut: cut(shown.len() + rows.count()),
+        cut: cut_note(shown.len() + rows.count()),
         ..Table::of_rows(head, columns(fields), shown)
     }
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::base::statistics::{median, range};
 use crate::base::text::count;
 use crate::base::units::{human, human_integer};
-use crate::report::judged::some_of;
-use crate::report::number::{fixed, times};
+use crate::report::judged::first_names_text;
+use crate::report::number::{fixed, times_text};
 use crate::report::view::{Cell, View};
 use crate::results::Status;
 
@@ -165,7 +165,7 @@ fn named(view: &View<'_>, value: fn(&View<'_>, &Cell<'_>) -> Hit) -> Option<Stri
     // Equally bad ones stay in plan order.
     hits.sort_by(|a, b| b.0.total_cmp(&a.0));
     let hits: Vec<String> = hits.into_iter().map(|(_, hit)| hit).collect();
-    (!hits.is_empty()).then(|| some_of(&hits, NAMED, "; "))
+    (!hits.is_empty()).then(|| first_names_text(&hits, NAMED, "; "))
 }
 
 fn waiting(_: &View<'_>, cell: &Cell<'_>) -> Hit {
@@ -272,7 +272,7 @@ fn overtrained(view: &View<'_>, cell: &Cell<'_>) -> Hit {
 
 /// The first of a cell's results that is better than the noise floor allows.
 fn below_noise_floor(view: &View<'_>, cell: &Cell<'_>) -> Hit {
-    Some((0.0, leak::of_cell(view, cell)?))
+    Some((0.0, leak::leaked_result(view, cell)?))
 }
 
 /// R² of the linear baselines on rows that they were not fitted to, where it is 1 to three digits.
@@ -288,7 +288,7 @@ fn exact_baseline(view: &View<'_>) -> Option<String> {
 }
 
 fn not_the_step(_: &View<'_>, cell: &Cell<'_>) -> Hit {
-    let sum = phases::not_the_step(cell).filter(|sum| sum.is_finite())?;
+    let sum = phases::mismatched_phase_sum(cell).filter(|sum| sum.is_finite())?;
     Some(((sum - 100.0).abs(), format!("{} %", fixed(sum, 1))))
 }
 
@@ -300,11 +300,11 @@ fn far_off(_: &View<'_>, cell: &Cell<'_>) -> Hit {
     // Differences below a second are the variation of process starts.
     let factor = ratio.max(1.0 / ratio);
     let is_far = factor > FAR && (measured - estimated).abs() >= 1.0;
-    (estimated > 0.0 && is_far).then(|| (factor, times(ratio)))
+    (estimated > 0.0 && is_far).then(|| (factor, times_text(ratio)))
 }
 
 fn undeclared_difference(view: &View<'_>) -> Option<String> {
-    let paths = treatment::undeclared(view);
+    let paths = treatment::undeclared_settings(view);
     let words = count(paths.len(), "setting");
     let found = || format!("{words} that it does not set: {}", paths.join(", "));
     (!paths.is_empty()).then(found)

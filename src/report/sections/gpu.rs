@@ -17,7 +17,7 @@ use super::field::{self, CellColumn};
 const WARNING: &str = "⚠";
 
 /// The table of counters; `None` if no cell was trained on a GPU.
-pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
+pub(crate) fn gpu_section(view: &View<'_>) -> Option<Section> {
     view.cells.iter().find(|cell| is_on_gpu(view, cell))?;
     let about = "Of the whole device while a run trained, whoever used it, as medians over the runs of a cell."
         .to_owned();
@@ -28,7 +28,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
         "{WARNING} marks a cell at some of whose readings power, heat or the board held the clocks down: its times are not those \
          of the device at its full clock."
     );
-    Some(Section::judged(table, rule, Vec::new()))
+    Some(Section::of_table_and_rule(table, rule, Vec::new()))
 }
 
 fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<CellColumn<'f, 'a>> {
@@ -162,7 +162,7 @@ mod tests {
     fn counters_stand_with_their_ranges_and_throttling_is_marked() {
         let set = on_gpu();
         let view = View::of(&set);
-        let found = judged(&view).expect("a section");
+        let found = gpu_section(&view).expect("a section");
         let row = &found.tables[0].rows[0];
         let texts = row.texts();
         let start = texts.len() - 6;
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn cells_without_counters_say_so() {
         let set = on_gpu();
-        let found = judged(&View::of(&set)).expect("a section");
+        let found = gpu_section(&View::of(&set)).expect("a section");
         let second = &found.tables[0].rows[1].fields;
         let place = second.len() - 6;
         assert_eq!(second[place].text, "not measured: no NVML");

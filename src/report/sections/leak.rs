@@ -21,7 +21,7 @@ pub(crate) fn floor_sentence(view: &View<'_>) -> Option<String> {
 }
 
 /// The first of a cell's results that is better than the noise floor allows, as text; `None` without such a result.
-pub(crate) fn of_cell(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+pub(crate) fn leaked_result(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     let floor = floor(view, cell)?;
     cell.facts().flat_map(|facts| below(&floor, facts)).next()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::{DeviceMemoryTimes, MemoryParts, RunTimes};
+use crate::event::{DeviceMemoryUsage, MemoryParts, RunTimes};
 use crate::report::number::{MIB, mebibytes};
 use crate::report::section::Section;
 use crate::report::table::{Entry, spread_entry};
@@ -30,7 +30,7 @@ const PARTS: [Part; 4] = [
 ];
 
 /// The section with the measured peak memory of each cell and its computed parts.
-pub(crate) fn judged(view: &View<'_>) -> Section {
+pub(crate) fn memory_section(view: &View<'_>) -> Section {
     let mut about = "Peaks are of the whole process, with program, data and loader; the computed parts are inside them."
         .to_owned();
     let has_device = view.cells.iter().any(has_device_memory);
@@ -64,7 +64,7 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
     }
     let head = ("memory", "Memory", about);
     let table = field::of_cells(view, head, &fields, |cell| parts(cell).is_some());
-    Section::judged(table, "", Vec::new())
+    Section::of_table_and_rule(table, "", Vec::new())
 }
 
 fn peaks<'f, 'a>(
@@ -81,7 +81,7 @@ fn parts<'c>(cell: &'c Cell<'_>) -> Option<&'c MemoryParts> {
     Some(&cell.counted.first()?.times.as_deref()?.memory)
 }
 
-fn device_memory(run: &BlockRow) -> Option<&DeviceMemoryTimes> {
+fn device_memory(run: &BlockRow) -> Option<&DeviceMemoryUsage> {
     Some(&run.times.as_deref()?.device_memory)
 }
 

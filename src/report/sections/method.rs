@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
 use crate::event::RunTimes;
-use crate::report::judged::span;
+use crate::report::judged::range_text;
 use crate::report::number;
 use crate::report::view::View;
 use crate::results::BlockRow;
@@ -13,7 +13,7 @@ use crate::results::BlockRow;
 use super::cells::executions;
 use super::difference::part;
 use super::{complexity, parallel, speed};
-use crate::report::quality::are_of_commands;
+use crate::report::quality::all_are_commands;
 
 /// Sentences on runs, warm-up, intervals, concurrent runs and held-out data, each with its numbers.
 pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
@@ -24,7 +24,7 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
     }
     sentences.push(format!(
         "Figures are medians over the runs of a cell; {}. Outliers are counted, never dropped.",
-        speed::below(view)
+        speed::interval_note(view)
     ));
     sentences.extend(speed::until(view).map(|until| {
         format!(
@@ -47,7 +47,7 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
     sentences.extend(side_by_side(view, &runs));
     sentences.extend(held_out(view));
     sentences.extend(assessment(&runs));
-    sentences.extend(complexity::of_all(view));
+    sentences.extend(complexity::common_size_sentence(view));
     if let Some(threads) = distinct(view, |times| times.threads.to_string()) {
         sentences.push(format!("Threads that computed: {threads}."));
     }
@@ -116,7 +116,9 @@ fn side_by_side(view: &View<'_>, runs: &[&BlockRow]) -> Option<String> {
     let seconds: f64 = times.map(|times| times.total_s).sum();
     let sum = human_seconds(seconds);
     let sessions = parallel::sessions(view, shared.iter().copied());
-    let together = sessions.into_iter().reduce(|one, next| one.and(&next));
+    let together = sessions
+        .into_iter()
+        .reduce(|one, next| one.combined_with(&next));
     let clock = together.filter(|all| all.runs == shared.len()).map_or_else(
         || "when each of them started was not recorded".to_owned(),
         |all| {
@@ -145,7 +147,7 @@ fn held_out(view: &View<'_>) -> Option<String> {
         .peekable();
     done.peek()?;
     let cells: Vec<_> = view.cells.iter().collect();
-    if are_of_commands(&cells) {
+    if all_are_commands(&cells) {
         return None;
     }
     let is_held_out = |name: &String| HELD_OUT.iter().any(|start| name.starts_with(start));
@@ -176,7 +178,7 @@ fn assessment(runs: &[&BlockRow]) -> Option<String> {
     if seconds.is_empty() {
         return None;
     }
-    let took = span(&seconds, human_seconds);
+    let took = range_text(&seconds, human_seconds);
     Some(format!(
         "Costly evaluation (samples, verification, selection) took {took} in {}: once per cell and seed, in the first \
          block, with the weights that are kept. No other time holds it.",

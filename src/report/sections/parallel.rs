@@ -9,7 +9,7 @@ use crate::results::BlockRow;
 
 use super::machine;
 
-/// Numbers and times of the runs of one session, or of several sessions together ([`Self::and`]).
+/// Numbers and times of the runs of one session, or of several sessions together ([`Self::combined_with`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ParallelRuns {
     pub(crate) runs: usize,
@@ -51,7 +51,7 @@ impl ParallelRuns {
     }
 
     /// Combines two sessions: their times add up.
-    pub(crate) fn and(self, next: &Self) -> Self {
+    pub(crate) fn combined_with(self, next: &Self) -> Self {
         let both = self.core_s.zip(next.core_s);
         Self {
             runs: self.runs + next.runs,
@@ -93,7 +93,7 @@ pub(crate) fn cores_of(view: &View<'_>, run: &BlockRow, threads: f64, cores: f64
     if run.exclusive {
         cores
     } else {
-        threads * view.busy.share(run, cores)
+        threads * view.busy.core_fraction(run, cores)
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
         let set = set(spans);
         let all = sessions(&View::of(&set), set.blocks.iter());
         all.into_iter()
-            .reduce(|one, next| one.and(&next))
+            .reduce(|one, next| one.combined_with(&next))
             .expect("a session")
     }
 

@@ -2,7 +2,7 @@
 
 use crate::base::statistics::mean;
 use crate::event::{PhaseTimes, RunTimes};
-use crate::report::number::to_hundred;
+use crate::report::number::round_to_sum_100;
 use crate::report::view::{Cell, View};
 
 /// The name of a phase, and the function that returns its milliseconds.
@@ -34,7 +34,7 @@ pub(crate) struct Breakdown {
 }
 
 /// Names of the parts of a [`Breakdown`].
-pub(crate) fn names() -> Vec<&'static str> {
+pub(crate) fn breakdown_part_names() -> Vec<&'static str> {
     let phases = PHASES.iter().map(|(name, _)| *name);
     phases.chain(["other"]).collect()
 }
@@ -44,7 +44,7 @@ const MISSED: f64 = 1.0;
 
 /// The sum of a cell's phases in percent of the step, if in some run it differs from the step by more than [`MISSED`];
 /// percentages would then be meaningless.
-pub(crate) fn not_the_step(cell: &Cell<'_>) -> Option<f64> {
+pub(crate) fn mismatched_phase_sum(cell: &Cell<'_>) -> Option<f64> {
     let sums = cell.times().map(|times| {
         let named: f64 = PHASES.iter().map(|(_, phase)| phase(&times.phases)).sum();
         (named + times.phases.other_ms) / times.phase_step_ms() * 100.0
@@ -55,7 +55,7 @@ pub(crate) fn not_the_step(cell: &Cell<'_>) -> Option<f64> {
 
 /// Returns the breakdown of a cell; `None` if it was not measured, or if the phases do not sum to the step.
 pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
-    if !cell.is_measured() || not_the_step(cell).is_some() {
+    if !cell.is_measured() || mismatched_phase_sum(cell).is_some() {
         return None;
     }
     let over_runs =
@@ -75,13 +75,13 @@ pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
     // If no phase was measured, there is no breakdown: the whole step would be shown as `other`.
     is_known.contains(&true).then(|| Breakdown {
         step_ms,
-        shares: to_hundred(&exact),
+        shares: round_to_sum_100(&exact),
         is_known: [is_known, vec![true]].concat(),
     })
 }
 
 /// Indices of the phases that some cell has, always including the residual.
-pub(crate) fn present(view: &View<'_>) -> Vec<usize> {
+pub(crate) fn present_phases(view: &View<'_>) -> Vec<usize> {
     let all: Vec<Breakdown> = view.cells.iter().filter_map(breakdown).collect();
     let is_there =
         |&place: &usize| place == PHASES.len() || all.iter().any(|found| found.shares[place] > 0.0);

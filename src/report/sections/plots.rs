@@ -47,13 +47,13 @@ fn band(name: String, mut values: Vec<(f64, f64)>, about: impl Fn(f64, f64) -> S
 }
 
 /// What an axis shows: its name, its label with a unit, its scale.
-pub(crate) type Shown = (String, String, ScaleKind);
+pub(crate) type AxisLabel = (String, String, ScaleKind);
 
 /// Adds title and axes to `drawn`, a scatter plot of two measures whose series are the points on the Pareto front and
 /// the others.
 pub(crate) fn front(
     id: String,
-    [y, x]: [Shown; 2],
+    [y, x]: [AxisLabel; 2],
     caption: String,
     drawn: PointPlot,
 ) -> PlotContext {

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use crate::base::text::count;
 use crate::event::RunFacts;
 use crate::report::measure::column_words;
-use crate::report::quality::{are_of_commands, arrowed, column, loss_column, over_seeds};
+use crate::report::quality::{
+    all_are_commands, arrowed, loss_column, median_over_seeds, quality_column,
+};
 use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::Direction;
@@ -25,7 +27,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let (shown, left) = shown_metrics(view, &metrics);
     let of_seeds = |heading, get: Get| {
         CellColumn::measured(heading, "", &*seeds, move |cell| {
-            Entry::number(over_seeds(cell, &get).as_ref())
+            Entry::number(median_over_seeds(cell, &get).as_ref())
         })
     };
     let mut fields = vec![
@@ -37,7 +39,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     fields.extend(shown.into_iter().map(|name| {
         CellColumn::measured(&with_direction(view, name), "", &*seeds, move |cell| {
             let get = |facts: &RunFacts| facts.metrics.get(name).copied().flatten();
-            Entry::number(over_seeds(cell, &get).as_ref())
+            Entry::number(median_over_seeds(cell, &get).as_ref())
         })
     }));
     let equal = equal.as_ref();
@@ -55,7 +57,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         left => format!(" In runs.csv: {}.", count(left, "more metric")),
     };
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
-    let eval = if are_of_commands(&cells) {
+    let eval = if all_are_commands(&cells) {
         ""
     } else {
         " Eval: one fixed batch with fixed noise, before and after training."
@@ -78,7 +80,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
 /// returns how many are left out.
 fn shown_metrics<'n>(view: &View<'_>, names: &'n [String]) -> (Vec<&'n str>, usize) {
     let cells: Vec<&Cell<'_>> = view.measured().collect();
-    let deciding = column(view, &cells);
+    let deciding = quality_column(view, &cells);
     let is_of = |name: &str, split: &str| name.split_once('_').is_some_and(|(own, _)| own == split);
     let on_test = deciding
         .split_once('_')

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::base::statistics::median;
 use crate::report::judged::distinct;
-use crate::report::number::times;
+use crate::report::number::times_text;
 use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 use crate::results::value;
 
-use super::difference::{WORK, differing};
+use super::difference::{WORK_PARTS, differing};
 use super::field::CellColumn;
 use super::tasks::tasks;
 use crate::report::timing::{THROUGHPUT, timing_value};
@@ -19,7 +19,7 @@ use crate::report::timing::{THROUGHPUT, timing_value};
 /// The column of `timings.csv` by which cells are ranked by speed: seconds per epoch, if every measured cell ran whole
 /// epochs, and samples per second if epochs were cut short; seconds of a whole run if nothing smaller is known, as for
 /// commands.
-pub(crate) fn pace(cells: &[&Cell<'_>]) -> &'static str {
+pub(crate) fn speed_column(cells: &[&Cell<'_>]) -> &'static str {
     let measured = || cells.iter().filter(|cell| cell.is_measured());
     let has = |column| move |cell: &&Cell<'_>| timing_value(cell, column).is_some();
     if measured().next().is_some() && measured().all(has("epoch_s")) {
@@ -32,8 +32,8 @@ pub(crate) fn pace(cells: &[&Cell<'_>]) -> &'static str {
 }
 
 /// The column by which values of a treatment are ranked, the same as in a comparison: milliseconds per step, without
-/// validation; throughput if steps differ in size; otherwise, as for programs, that of [`pace`].
-pub(crate) fn pace_of_treatments(view: &View<'_>, cells: &[&Cell<'_>]) -> &'static str {
+/// validation; throughput if steps differ in size; otherwise, as for programs, that of [`speed_column`].
+pub(crate) fn treatment_speed_column(view: &View<'_>, cells: &[&Cell<'_>]) -> &'static str {
     let measured = || cells.iter().filter(|cell| cell.is_measured());
     let has = |column| {
         let has = |cell: &&Cell<'_>| !cell.is_of_command && timing_value(cell, column).is_some();
@@ -44,7 +44,7 @@ pub(crate) fn pace_of_treatments(view: &View<'_>, cells: &[&Cell<'_>]) -> &'stat
     match sizes.len() {
         1 if has("step_ms") => "step_ms",
         2.. if has(THROUGHPUT) => THROUGHPUT,
-        _ => pace(cells),
+        _ => speed_column(cells),
     }
 }
 
@@ -60,7 +60,7 @@ fn formula(pace: &str) -> &'static str {
 
 /// The measured cells of a task, the fastest first; equal ones in plan order.
 pub(crate) fn fastest_first<'v, 'a>(cells: &[&'v Cell<'a>]) -> Vec<(&'v Cell<'a>, f64)> {
-    let pace = pace(cells);
+    let pace = speed_column(cells);
     let timed = cells.iter();
     let timed = timed.filter_map(|cell| Some((*cell, timing_value(cell, pace)?)));
     let mut ordered: Vec<_> = timed.collect();
@@ -84,7 +84,7 @@ pub(crate) fn baseline<'v, 'a>(view: &View<'a>, cells: &[&'v Cell<'a>]) -> Optio
 pub(crate) fn is_baseline(view: &View<'_>, cell: &Cell<'_>) -> bool {
     let plan = &view.set.plan;
     if let Some(Value::Object(wanted)) = plan.report.get("baseline") {
-        return !wanted.is_empty() && view.is_at(cell, wanted);
+        return !wanted.is_empty() && view.has_axis_values(cell, wanted);
     }
     let is_it = |(place, value): (usize, &str)| &*cell.info.axes[place] == value;
     view.baseline().is_some_and(is_it)
@@ -93,14 +93,17 @@ pub(crate) fn is_baseline(view: &View<'_>, cell: &Cell<'_>) -> bool {
 /// Why two cells' times cannot be compared; `None` if they can.
 pub(crate) fn not_comparable(view: &View<'_>, a: &Cell<'_>, b: &Cell<'_>) -> Option<String> {
     // Values of a declared treatment are to be compared, although their work differs.
-    let are_treatments =
-        |place: usize| a.is_measured() && b.is_measured() && a.axes_but(place) == b.axes_but(place);
+    let are_treatments = |place: usize| {
+        a.is_measured()
+            && b.is_measured()
+            && a.axis_values_except(place) == b.axis_values_except(place)
+    };
     if a.info.work_signature == b.info.work_signature
         || view.treatment().is_some_and(are_treatments)
     {
-        return measured_apart(a, b).map(str::to_owned);
+        return different_conditions(a, b).map(str::to_owned);
     }
-    let differs = differing(view, &[a], &[b], &WORK);
+    let differs = differing(view, &[a], &[b], &WORK_PARTS);
     Some(if differs.is_empty() {
         "other work per sample".to_owned()
     } else {
@@ -109,7 +112,7 @@ pub(crate) fn not_comparable(view: &View<'_>, a: &Cell<'_>, b: &Cell<'_>) -> Opt
 }
 
 /// Why two cells were measured under different conditions, regardless of their work; `None` if they were not.
-pub(crate) fn measured_apart(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str> {
+pub(crate) fn different_conditions(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str> {
     let environment = |cell: &Cell<'_>| cell.timing.map(|row| row.env_id.clone());
     // Programs of `kind = "command"` each have their own code hash.
     let are_commands = a.is_of_command && b.is_of_command;
@@ -132,8 +135,8 @@ pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<CellColumn<'f, 'a>
             continue;
         };
         let pace = match view.treatment() {
-            Some(_) => pace_of_treatments(view, &task.cells),
-            None => pace(&task.cells),
+            Some(_) => treatment_speed_column(view, &task.cells),
+            None => speed_column(&task.cells),
         };
         let others = task.cells.iter().filter(|cell| cell.is_measured());
         let others: Vec<_> = others
@@ -215,5 +218,5 @@ fn against(view: &View<'_>, (pace, base): (&str, &Cell<'_>), cell: &Cell<'_>) ->
         THROUGHPUT => own / base_speed,
         _ => base_speed / own,
     };
-    Entry::value(ratio, times(ratio))
+    Entry::value(ratio, times_text(ratio))
 }

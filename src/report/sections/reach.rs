@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::base::units::{human, shortest};
-use crate::plan::ReachSpec;
+use crate::plan::MetricTargetSpec;
 use crate::report::table::{Entry, spread_entry};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Direction, metric_column};
@@ -29,14 +29,14 @@ pub(crate) struct Target {
 pub(crate) fn equal_loss(view: &View<'_>) -> Option<Target> {
     view.set.plan.compare.get("treatment")?.as_str()?;
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
-    Target::equal(loss_column(view), &cells)
+    Target::common_target(loss_column(view), &cells)
 }
 
 impl Target {
     /// The targets of the manifest's `[report]`.
     pub(crate) fn all(view: &View<'_>) -> Vec<Self> {
-        let specs: Vec<ReachSpec> = view.set.plan.reported("target");
-        let target = |spec: ReachSpec| Self {
+        let specs: Vec<MetricTargetSpec> = view.set.plan.report_setting("target");
+        let target = |spec: MetricTargetSpec| Self {
             is_higher_better: metric_column(&spec.metric).direction == Direction::Higher,
             metric: spec.metric,
             value: spec.value,
@@ -45,13 +45,15 @@ impl Target {
     }
 
     /// The value of `metric` that every seed of the cells reaches; `None` if an untrained model has this loss too.
-    pub(crate) fn equal(metric: &str, cells: &[&Cell<'_>]) -> Option<Self> {
+    pub(crate) fn common_target(metric: &str, cells: &[&Cell<'_>]) -> Option<Self> {
         let mut target = Self {
             metric: metric.to_owned(),
             value: f64::NAN,
             is_higher_better: metric_column(metric).direction == Direction::Higher,
         };
-        let best = cells.iter().filter_map(|cell| target.of_all(cell));
+        let best = cells
+            .iter()
+            .filter_map(|cell| target.best_of_all_seeds(cell));
         target.value = best.max_by(|a, b| target.order(*a, *b))?;
         (target.is_higher_better || is_worth_reaching(target.value, cells)).then_some(target)
     }
@@ -105,7 +107,7 @@ impl Target {
 
     /// The best value that every seed with a curve reaches: the worst of the seeds' best values; `None` without a
     /// curve.
-    pub(crate) fn of_all(&self, cell: &Cell<'_>) -> Option<f64> {
+    pub(crate) fn best_of_all_seeds(&self, cell: &Cell<'_>) -> Option<f64> {
         let best = cell.runs.iter().filter_map(|row| self.best(cell, row.seed));
         best.max_by(|a, b| self.order(*a, *b))
     }

@@ -4,7 +4,7 @@ use crate::base::statistics::mean;
 use crate::base::units::human;
 use crate::event::RunTimes;
 use crate::report::clock::wall_s;
-use crate::report::number::{fixed, to_hundred};
+use crate::report::number::{fixed, round_to_sum_100};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
@@ -46,7 +46,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     };
     let share = |&place: &usize| Column::share(name(place), "part ÷ run");
     columns.extend(places.iter().map(share));
-    Column::last_is_residual(&mut columns);
+    Column::mark_last_as_residual(&mut columns);
     let about = "Means over the runs of a cell, costly evaluation in the first block only.";
     let head = ("run-parts", "Where a run’s time went", about.to_owned());
     let table = field::of_each_cell(view, head, columns, |cell| {
@@ -92,7 +92,7 @@ fn parts(cell: &Cell<'_>) -> Option<(f64, Vec<f64>)> {
     let exact: Vec<f64> = seconds.iter().map(|part| part / whole * 100.0).collect();
     // Parts that sum to more than the run cannot be right.
     let fits = exact.iter().all(|share| *share >= ROUNDING);
-    fits.then(|| (whole, to_hundred(&exact)))
+    fits.then(|| (whole, round_to_sum_100(&exact)))
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ fn fits<'g, 'v, 'a>(groups: &'g [Group<'v, 'a>]) -> Vec<Fit<'g, 'v, 'a>> {
 }
 
 /// The table of scaling exponents; `None` if no group has two sizes.
-pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
+pub(crate) fn scaling_section(view: &View<'_>) -> Option<Section> {
     type OfFit<'f> = Field<'f, &'f Fit<'f, 'f, 'f>>;
     const FIT: &str = "least squares on logarithms";
     let groups = groups(view);
@@ -99,7 +99,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let head = ("scaling", "Scaling with the number of samples", about);
     let rows = fits.iter().map(|fit| (String::new(), fit));
     let table = field::of_rows(head, &fields, rows);
-    Some(Section::judged(table, "", growths(view)))
+    Some(Section::of_table_and_rule(table, "", growths(view)))
 }
 
 impl Fit<'_, '_, '_> {
@@ -117,7 +117,7 @@ impl Fit<'_, '_, '_> {
         let (seconds, factor) = (self.law.at(beyond), error.exp());
         let (time, size) = (human_seconds(seconds), human_integer(beyond as u64));
         let text = format!("{time} (×/÷ {}) at {size}", human(factor, 3));
-        Some(Entry::value(seconds, text).within(seconds / factor, seconds * factor))
+        Some(Entry::value(seconds, text).with_interval(seconds / factor, seconds * factor))
     }
 }
 
@@ -163,7 +163,7 @@ pub(crate) fn growths(view: &View<'_>) -> Vec<String> {
 }
 
 /// Whether all measured cells differ only in their number of samples.
-pub(crate) fn is_all(view: &View<'_>) -> bool {
+pub(crate) fn differ_only_in_samples(view: &View<'_>) -> bool {
     matches!(groups(view).as_slice(), [only] if only.len() > 1)
 }
 

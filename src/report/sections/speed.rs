@@ -4,7 +4,7 @@ use crate::base::units::human;
 use crate::plan::UntilSpec;
 use crate::report::number::interval_name;
 use crate::report::table::{Column, Entry, Table};
-use crate::report::timing::{THROUGHPUT, shown, timing_value};
+use crate::report::timing::{THROUGHPUT, timing_entry, timing_value};
 use crate::report::view::{Cell, View};
 use crate::results::IntervalKind;
 
@@ -13,8 +13,8 @@ use super::ranking;
 
 /// The table of throughput, step and epoch times, and times that programs measure.
 pub(crate) fn table(view: &View<'_>) -> Table {
-    let mut about = format!("Medians over the runs of a cell; {}.", below(view));
-    let mut fields = vec![CellColumn::n()];
+    let mut about = format!("Medians over the runs of a cell; {}.", interval_note(view));
+    let mut fields = vec![CellColumn::run_count_column()];
     let timed = TIMES.map(|(heading, column)| CellColumn::timed(heading, column));
     fields.extend(timed);
     // For commands only the time of the whole run is known.
@@ -28,7 +28,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let own = view.set.plan.columns.iter().filter(|column| column.is_time);
     fields.extend(own.map(|column| {
         let (name, unit) = (&*column.name, &*column.unit);
-        CellColumn::measured(name, unit, MEDIAN, move |cell| shown(cell, name))
+        CellColumn::measured(name, unit, MEDIAN, move |cell| timing_entry(cell, name))
     }));
     let mut measured = view.measured();
     if measured.clone().any(|cell| cut(view, cell).is_some()) {
@@ -89,7 +89,7 @@ fn whole_epoch(view: &View<'_>, cell: &Cell<'_>) -> Entry {
 }
 
 /// Explains what stands below the medians of a table: the kinds of intervals, or nothing for single runs.
-pub(crate) fn below(view: &View<'_>) -> String {
+pub(crate) fn interval_note(view: &View<'_>) -> String {
     let (single, intervals): (Vec<&str>, Vec<&str>) = kinds(view)
         .into_iter()
         .partition(|kind| *kind == interval_name(IntervalKind::Single));

@@ -44,8 +44,8 @@ struct Worst<'v, 'a> {
 }
 
 /// The table of targets; `None` if the manifest has none.
-pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
-    let specs: Vec<TargetSpec> = view.set.plan.reported("targets");
+pub(crate) fn targets_section(view: &View<'_>) -> Option<Section> {
+    let specs: Vec<TargetSpec> = view.set.plan.report_setting("targets");
     if specs.is_empty() {
         return None;
     }
@@ -65,11 +65,11 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let table = Table::of_rows(("targets", "Targets", about), columns, rows);
     let rule = "A target is met, or not met, where the whole interval lies on one side of it. One run has no interval: its value \
                 decides.";
-    Some(Section::judged(table, rule, Vec::new()))
+    Some(Section::of_table_and_rule(table, rule, Vec::new()))
 }
 
 /// The number of targets that are met, and the others, as text: "Targets: 2 of 3 met; memory: not met."
-pub(crate) fn short(table: &Table) -> String {
+pub(crate) fn targets_summary(table: &Table) -> String {
     let rows = &table.rows;
     let status = |row: &Row| match (&row.missing, row.fields.last()) {
         (Some(_), _) | (None, None) => "not measured".to_owned(),
@@ -87,7 +87,7 @@ fn row(view: &View<'_>, spec: &TargetSpec) -> Row {
     let about: Vec<&Cell<'_>> = view
         .cells
         .iter()
-        .filter(|cell| view.is_at(cell, &spec.cells))
+        .filter(|cell| view.has_axis_values(cell, &spec.cells))
         .collect();
     let judged: Vec<Worst<'_, '_>> = about
         .iter()
@@ -246,12 +246,12 @@ mod tests {
     use super::*;
     use crate::plan::TARGET_COLUMNS;
     use crate::results::golden::ddpm;
-    use crate::results::testing::assert_begins;
+    use crate::results::testing::assert_starts_with;
 
     fn judged_with(targets: &serde_json::Value) -> Section {
         let mut set = ddpm();
         set.plan.report = json!({ "targets": targets });
-        judged(&View::of(&set)).expect("targets")
+        targets_section(&View::of(&set)).expect("targets")
     }
 
     fn status_of(section: &Section) -> &str {
@@ -281,7 +281,7 @@ mod tests {
             .missing
             .as_deref()
             .expect("a reason");
-        assert_begins(missing, "not measured: not run: device");
+        assert_starts_with(missing, "not measured: not run: device");
     }
 
     #[test]

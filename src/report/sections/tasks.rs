@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::plan::path_part;
-use crate::report::judged::{distinct, some_of};
+use crate::report::judged::{distinct, first_names_text};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
@@ -54,7 +54,7 @@ fn names(view: &View<'_>, groups: &[Vec<&Cell<'_>>]) -> Vec<String> {
                     let values = distinct(values.flatten().filter(|value| !value.is_null()));
                     let texts: Vec<String> = values.into_iter().map(plain).collect();
                     (!texts.is_empty())
-                        .then(|| format!("{key} {}", some_of(&texts, VALUES, " or ")))
+                        .then(|| format!("{key} {}", first_names_text(&texts, VALUES, " or ")))
                 };
                 add(&mut words, &same, &text);
             }

@@ -20,7 +20,7 @@ const EXPLAINED: [usize; 2] = [6, 3];
 
 /// Settings of the variants of some cells, settings with text values first: ` Variants: a1 (model canned-net), b1 (…).`
 /// Empty if no variant needs an explanation.
-pub(crate) fn variants(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
+pub(crate) fn variants_note(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let plan = &view.set.plan;
     let mut axes = view.axes_in_names.iter();
     let Some(&place) = axes.find(|&&place| plan.axes[place].is_called("variant")) else {
@@ -54,7 +54,7 @@ pub(crate) fn variants(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
 
 /// Paths of settings that differ between cells which differ only in the treatment, although the treatment does not set
 /// them.
-pub(crate) fn undeclared(view: &View<'_>) -> Vec<String> {
+pub(crate) fn undeclared_settings(view: &View<'_>) -> Vec<String> {
     let plan = &view.set.plan;
     let Some(place) = view.treatment() else {
         return Vec::new();
@@ -65,7 +65,9 @@ pub(crate) fn undeclared(view: &View<'_>) -> Vec<String> {
     let mut references: BTreeMap<Vec<&str>, &Cell<'_>> = BTreeMap::new();
     let mut found = BTreeSet::new();
     for cell in &view.cells {
-        let reference = *references.entry(cell.axes_but(place)).or_insert(cell);
+        let reference = *references
+            .entry(cell.axis_values_except(place))
+            .or_insert(cell);
         let changes = setting_changes((plan, reference.info), (plan, cell.info)).into_iter();
         found.extend(changes.map(|change| change.path));
     }

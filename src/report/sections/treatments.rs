@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::base::statistics::geometric_mean;
-use crate::report::number::times;
+use crate::report::number::times_text;
 use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
 use super::complexity::sample_ms;
-use super::difference::{ALL, differing};
+use super::difference::{RESULT_PARTS, differing};
 use super::field::{self, Field};
-use super::ranking::measured_apart;
+use super::ranking::different_conditions;
 use crate::report::timing::timing_value;
 
 /// Pairs of cells that have equal values on every axis except one, both measured with the same code in the same
@@ -21,12 +21,15 @@ fn measured_pairs<'v, 'a>(
     base: &[&'v Cell<'a>],
     without: usize,
 ) -> Vec<(&'v Cell<'a>, &'v Cell<'a>)> {
-    let known = base.iter().map(|cell| (cell.axes_but(without), *cell));
+    let known = base
+        .iter()
+        .map(|cell| (cell.axis_values_except(without), *cell));
     let known: BTreeMap<Vec<&str>, &Cell<'a>> = known.collect();
     let pairs = own.iter();
-    let pairs = pairs.filter_map(|cell| Some((*cell, *known.get(&cell.axes_but(without))?)));
+    let pairs =
+        pairs.filter_map(|cell| Some((*cell, *known.get(&cell.axis_values_except(without))?)));
     let is_measured = |(own, base): &(&Cell<'a>, &Cell<'a>)| {
-        own.is_measured() && base.is_measured() && measured_apart(own, base).is_none()
+        own.is_measured() && base.is_measured() && different_conditions(own, base).is_none()
     };
     pairs.filter(is_measured).collect()
 }
@@ -36,7 +39,7 @@ fn ratio(pairs: &[(&Cell<'_>, &Cell<'_>)], value: &dyn Fn(&Cell<'_>) -> Option<f
     let ratios = pairs.iter();
     let ratios = ratios.filter_map(|(own, base)| Some(value(own)? / value(base)?));
     let mean = geometric_mean(&ratios.collect::<Vec<f64>>());
-    Entry::shown(mean, times)
+    Entry::shown(mean, times_text)
 }
 
 /// The table of treatments; `None` if the manifest declares none.
@@ -45,7 +48,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     let compare = &view.set.plan.compare;
     let name = compare.get("treatment")?.as_str()?;
     let place = view.treatment()?;
-    let value = |cell: &Cell<'_>| view.words(place, &cell.info.axes[place]);
+    let value = |cell: &Cell<'_>| view.axis_value_text(place, &cell.info.axes[place]);
     let all = grouped(view.cells.iter(), |cell| value(cell));
     let declared = view.baseline().map(|(_, value)| value);
     let is_declared = |class: &&Vec<&Cell<'_>>| Some(&*class[0].info.axes[place]) == declared;
@@ -64,7 +67,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
         of_pairs("time per sample, ratio", "time per sample", sample_ms),
         of_pairs("training time, ratio", "training time", training),
         OfClass::text("what differs", |class| {
-            match differing(view, class, base, &ALL).join("; ") {
+            match differing(view, class, base, &RESULT_PARTS).join("; ") {
                 none if none.is_empty() => "nothing in the specifications".to_owned(),
                 differs => differs,
             }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::base::statistics::median;
 use crate::base::units::human;
 use crate::event::RunFacts;
-use crate::report::answer::along;
+use crate::report::answer::axis_effect_sentences;
 use crate::report::section::Section;
 use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
@@ -23,7 +23,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
     let Some(axis) = axes.find(|axis| axis.path == AXIS) else {
         return Section::default();
     };
-    let mut told = along(view, &axis.name, false);
+    let mut told = axis_effect_sentences(view, &axis.name, false);
     if told.is_empty() {
         told.push("No two measured cells differ in the number of workers only.".to_owned());
     }

@@ -32,8 +32,8 @@ fn time_to_a_target_is_told_or_that_it_was_not_reached() {
     );
     set.plan.report = json!({"target": [{"metric": "val_accuracy", "value": 0.9}]});
     let report = Report::of(&set);
-    let table = report.shown("quality");
-    let time = table.place("time to val_accuracy ≥ 0.9");
+    let table = report.table_or_panic("quality");
+    let time = table.column_index_of("time to val_accuracy ≥ 0.9");
     // The target is reached after three of four epochs, and training takes 8 s.
     assert_eq!(table.rows[0].texts()[time], "6.00");
     assert_eq!(table.rows[1].texts()[time], "not reached");
@@ -45,8 +45,8 @@ fn a_loss_is_reached_from_above() {
     let mut set = ddpm();
     set.plan.report = json!({"target": [{"metric": "train_loss", "value": 0.1}]});
     let report = Report::of(&set);
-    let table = report.shown("quality");
-    let time = table.place("time to train_loss ≤ 0.1");
+    let table = report.table_or_panic("quality");
+    let time = table.column_index_of("time to train_loss ≤ 0.1");
     assert_ne!(table.rows[0].texts()[time], "not reached");
 }
 
@@ -82,7 +82,7 @@ fn a_treatment_stands_beside_everything_that_differs() {
     let mut set = ddpm();
     set.plan.compare = json!({"treatment": "batch-size"});
     let report = Report::of(&set);
-    let table = report.shown("treatments");
+    let table = report.table_or_panic("treatments");
     let first = table.rows[0].texts();
     assert_eq!(first[..2], ["batch-size 16", "2"]);
     assert_eq!(first[4], "train (batch-size 16 vs 8)");
@@ -103,7 +103,7 @@ fn tasks_are_named_by_what_tells_them_apart() {
         ("decision-1", "samples 256: by "),
         ("decision-2", "samples 4,096: by "),
     ] {
-        let title = &report.shown(id).title;
+        let title = &report.table_or_panic(id).title;
         assert!(title.starts_with(task), "{title}");
     }
 }
@@ -115,12 +115,12 @@ fn a_treatment_has_the_time_to_the_loss_that_all_cells_reach() {
     let heading = "time to equal loss";
     let has_column = |set: &ResultSet| {
         let report = Report::of(set);
-        let mut columns = report.shown("quality").columns.iter();
+        let mut columns = report.table_or_panic("quality").columns.iter();
         columns.any(|column| column.heading == heading)
     };
     assert!(!has_column(&set), "without a treatment");
     set.plan.compare = json!({ "treatment": "batch-size" });
     // Both reach 0.6: the first after two of four epochs (training takes 8 s), the second after three of four (4 s).
-    let times = Report::of(&set).shown("quality").texts(heading);
+    let times = Report::of(&set).table_or_panic("quality").texts(heading);
     assert_eq!(times, ["4.00", "3.00"]);
 }

@@ -125,12 +125,12 @@ fn of_more_than_eight_cells_tables_show_the_best_and_the_baseline() {
     set.plan.report = json!({ "answer": ["epoch_s"] });
     let shown = |set: &ResultSet| -> (Vec<String>, Option<String>) {
         let report = Report::of(set);
-        let speed = report.shown("speed");
+        let speed = report.table_or_panic("speed");
         let keys = |table: &crate::report::Table| -> Vec<String> {
             table.rows.iter().map(|row| row.key.clone()).collect()
         };
         for id in ["phases", "memory", "quality"] {
-            assert_eq!(keys(report.shown(id)), keys(speed), "{id}");
+            assert_eq!(keys(report.table_or_panic(id)), keys(speed), "{id}");
         }
         (keys(speed), speed.cut.clone())
     };

@@ -9,8 +9,8 @@ use crate::report::Report;
 use crate::report::measure::Measure;
 use crate::report::view::View;
 use crate::results::golden::ddpm;
-use crate::results::testing::{assert_begins, assert_ends, assert_says};
-use crate::results::{self, ResultSet, TIMED, value};
+use crate::results::testing::{assert_contains, assert_ends_with, assert_starts_with};
+use crate::results::{self, ResultSet, TIMINGS_COLUMNS, value};
 
 /// The sentences of the section `id`.
 fn points(report: &Report, id: &str) -> String {
@@ -43,7 +43,7 @@ fn shared() -> ResultSet {
 fn d2_a_columns_unit_is_its_values_unit() {
     let set = ddpm();
     let view = View::of(&set);
-    for name in TIMED.iter().chain(&["best_loss", "val_loss"]) {
+    for name in TIMINGS_COLUMNS.iter().chain(&["best_loss", "val_loss"]) {
         let measure = Measure::of(name);
         for cell in &view.cells {
             if let Some(number) = measure.number(cell) {
@@ -59,8 +59,8 @@ fn d2_a_columns_unit_is_its_values_unit() {
     }
     set.timings = results::timings(&set.blocks);
     let report = Report::of(&set);
-    let speed = report.shown("speed");
-    let [pace, ratio] = ["throughput", "speed-up"].map(|heading| speed.place(heading));
+    let speed = report.table_or_panic("speed");
+    let [pace, ratio] = ["throughput", "speed-up"].map(|heading| speed.column_index_of(heading));
     assert_eq!(speed.columns[pace].unit, "samples/s");
     let told = &speed.columns[ratio].provenance;
     assert_eq!(told, "derived (throughput ÷ that of the baseline)");
@@ -93,7 +93,7 @@ fn d6_numerator_and_denominator_of_a_rate_cover_the_same_window() {
         run.wall_s = None;
     }
     let report = Report::of(&set);
-    let target = report.shown("targets").rows[0].missing.clone();
+    let target = report.table_or_panic("targets").rows[0].missing.clone();
     assert!(target.is_some_and(|why| why.starts_with("not measured")));
     // The wall seconds of the whole process include profiled steps, too.
     for run in &mut set.blocks {
@@ -101,7 +101,10 @@ fn d6_numerator_and_denominator_of_a_rate_cover_the_same_window() {
     }
     let report = Report::of(&set);
     // 2.17 ÷ 1.2 of 2 cores.
-    assert_eq!(report.shown("targets").texts("measured"), ["90.4 %"]);
+    assert_eq!(
+        report.table_or_panic("targets").texts("measured"),
+        ["90.4 %"]
+    );
 }
 
 /// Results for several dataset sizes; the larger the dataset, the fewer epochs were trained.
@@ -152,10 +155,10 @@ fn d7_a_ratio_has_one_definition_among_the_times_and_beside_its_prediction() {
     }
     set.timings = results::timings(&set.blocks);
     let report = Report::of(&set);
-    let speed = report.shown("speed");
+    let speed = report.table_or_panic("speed");
     let place = speed.rows.iter().position(|row| row.key == keys[1]);
     let speed_up = &speed.column("speed-up")[place.expect("a measured cell")];
-    let measured = &report.shown("predictions").column("measured")[0];
+    let measured = &report.table_or_panic("predictions").column("measured")[0];
     assert_eq!((&*speed_up.text, &*measured.text), ("1.05×", "1.05×"));
     assert_eq!(speed_up.value, measured.value);
 }
@@ -163,7 +166,7 @@ fn d7_a_ratio_has_one_definition_among_the_times_and_beside_its_prediction() {
 #[test]
 fn d9_training_that_ends_by_itself_is_not_carried_on_but_its_epochs_are() {
     let report = Report::of(&sizes_of_other_epochs());
-    let scaling = report.shown("scaling");
+    let scaling = report.table_or_panic("scaling");
     let times = scaling.texts("time");
     let carried = scaling.column("extrapolated, not measured");
     assert_eq!(times, ["training", "epoch"]);
@@ -179,7 +182,7 @@ fn d9_fewer_epochs_are_not_taken_for_growth_below_proportional() {
     assert!(answer.starts_with("Epoch time grows"), "{answer}");
     assert!(answer.contains(" after 10 to 160 epochs, grows to the power of"));
     let verdicts = points(&report, "section-scaling");
-    assert_says(&verdicts, " after 10 to 160 epochs, grows to the power of");
+    assert_contains(&verdicts, " after 10 to 160 epochs, grows to the power of");
     let equal = points(&Report::of(&sizes()), "section-scaling");
     assert!(equal.contains("Training time grows with the number of samples to the power of 0.801"));
 }
@@ -195,12 +198,12 @@ fn d10_runs_that_cells_share_are_counted_once_everywhere() {
     // Eight cells of three runs; two of the cells share theirs.
     assert!(report.summary.contains("; 21 runs"), "{}", report.summary);
     let measured = points(&report, "measured");
-    assert_says(
+    assert_contains(
         &measured,
         "1 of 21 runs shared the machine with another run of Fieldtrial",
     );
     assert_eq!(report.environments[0].runs, 21);
-    let cost = report.shown("cost");
+    let cost = report.table_or_panic("cost");
     assert_eq!(cost.texts("runs").last().map(|text| &**text), Some("21"));
 }
 
@@ -221,10 +224,10 @@ fn d13_counted_facts_that_differ_by_seed_are_medians_with_their_range() {
         set.runs.push(row);
     }
     let report = Report::of(&set);
-    let complexity = report.shown("complexity");
+    let complexity = report.table_or_panic("complexity");
     let flops = &complexity.column("FLOPs per sample")[0];
     assert_eq!(flops.text, "9.00 MFLOP");
-    assert_begins(&flops.detail, "6.00 MFLOP–12.0 MFLOP");
+    assert_starts_with(&flops.detail, "6.00 MFLOP–12.0 MFLOP");
     let speed = set.timings[0].values["samples_per_s"].median;
     // No figure rests on the first seed alone.
     for table in report.themes.iter().flat_map(|theme| &theme.sections) {
@@ -265,7 +268,7 @@ fn d14_a_maximum_over_choices_on_the_split_that_chose_says_so() {
     assert_eq!(answer.last().map(|last| &**last), Some(expected));
     set.plan.report = json!({ "answer": ["best_loss"] });
     let answer = Report::of(&set).answer.sentences.join(" ");
-    assert_says(
+    assert_contains(
         &answer,
         "the best of 7 cells of up to 4 epochs each on the validation split",
     );
@@ -302,7 +305,7 @@ fn a_cell_that_lost_runs_is_told() {
     let found = findings
         .iter()
         .find(|finding| finding.rule == "failed-runs");
-    assert_says(&found.expect("a finding").text, "(of 2 seeds 1 diverged)");
+    assert_contains(&found.expect("a finding").text, "(of 2 seeds 1 diverged)");
 }
 
 #[test]
@@ -337,7 +340,7 @@ fn d17_the_time_of_an_epoch_that_was_cut_short_is_extrapolated_and_marked() {
     }
     set.change_times(|_, times| times.epoch_s = None);
     let report = Report::of(&set);
-    let speed = report.shown("speed");
+    let speed = report.table_or_panic("speed");
     let epochs_heading = "whole epoch, extrapolated, not measured";
     let epochs = speed.column(epochs_heading);
     for (field, timing) in epochs.iter().zip(&set.timings) {
@@ -348,14 +351,16 @@ fn d17_the_time_of_an_epoch_that_was_cut_short_is_extrapolated_and_marked() {
             field.interval,
             Some((seconds(step.low), seconds(step.high)))
         );
-        assert_ends(&field.detail, "not measured: 6 of 82 steps");
+        assert_ends_with(&field.detail, "not measured: 6 of 82 steps");
     }
-    assert_says(&speed.about, "without validation");
+    assert_contains(&speed.about, "without validation");
     // A single run gives no error estimate.
     let mut alone = set.clone();
     alone.blocks.retain(|run| run.block == 0);
     alone.timings = results::timings(&alone.blocks);
-    let shown = &Report::of(&alone).shown("speed").column(epochs_heading)[0];
+    let shown = &Report::of(&alone)
+        .table_or_panic("speed")
+        .column(epochs_heading)[0];
     assert_eq!((shown.value, &*shown.text), (None, "–"), "{shown:?}");
     // Without any whole epoch the column would have only dashes, so it is left out.
     let headings = speed.columns.iter().map(|column| &*column.heading);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::{results, text};
 use crate::report::{Language, ReportOptions, TEMPLATES, context, own_templates, render};
-use crate::results::testing::{assert_begins, assert_says};
+use crate::results::testing::{assert_contains, assert_starts_with};
 
 /// A results folder with a user's own template beside it.
 fn with_own(name: &str, content: &str) -> (tempfile::TempDir, PathBuf) {
@@ -88,7 +88,7 @@ fn an_unknown_template_is_told_with_the_one_that_is_meant() {
     let (_root, folder) = results();
     let error = render(&folder, &only("summary")).expect_err("no such template");
     let message = error.to_string();
-    assert_begins(&message, "unknown template `summary`; there are");
+    assert_starts_with(&message, "unknown template `summary`; there are");
     assert!(message.ends_with("; did you mean `analysis`?"), "{message}");
 }
 
@@ -138,7 +138,7 @@ fn every_template_renders_in_both_formats() {
         languages: Language::ALL.into(),
     };
     let refused = render(&folder, &options).expect_err("no treatment");
-    assert_says(refused.to_string(), "needs a treatment");
+    assert_contains(refused.to_string(), "needs a treatment");
     let plan = text(&folder.join("plan.json"));
     let mut plan: serde_json::Value = serde_json::from_str(&plan).expect("JSON");
     plan["compare"] = serde_json::json!({ "treatment": "workers" });

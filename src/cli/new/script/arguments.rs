@@ -6,7 +6,7 @@ use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::asked::{helper, regex};
+use super::asked::{regex, run_python_helper};
 
 /// Python program that lists the arguments of a script.
 const LIST: &str = include_str!("arguments.py");
@@ -48,7 +48,7 @@ static ADDED: LazyLock<Regex> =
 
 /// Finds the arguments by running the script up to `parse_args`; `None` if that fails.
 fn by_running(script: (&str, &[&str])) -> Option<Vec<Argument>> {
-    helper(LIST, script, "@arguments@", "for its arguments")
+    run_python_helper(LIST, script, "@arguments@", "for its arguments")
 }
 
 /// Finds the arguments by searching single-line calls of `add_argument` in the source.

@@ -5,11 +5,11 @@ use std::path::Path;
 use regex::Regex;
 use serde::de::DeserializeOwned;
 
-use crate::plan::{REQUIREMENT_TIME, output};
+use crate::plan::{REQUIREMENT_TIME, run_for_output};
 
 /// Runs a Python program on a script with its fixed arguments, and parses the JSON that it prints after `mark`; `None`
 /// if that fails.
-pub(super) fn helper<T: DeserializeOwned>(
+pub(super) fn run_python_helper<T: DeserializeOwned>(
     program: &str,
     (script, fixed): (&str, &[&str]),
     mark: &str,
@@ -20,7 +20,7 @@ pub(super) fn helper<T: DeserializeOwned>(
         .chain(fixed.iter().copied());
     let command: Vec<String> = words.map(str::to_owned).collect();
     let slow = || eprintln!("asking `{script}` {what}");
-    let (_, said) = output(Path::new("."), &command, REQUIREMENT_TIME, &slow).ok()?;
+    let (_, said) = run_for_output(Path::new("."), &command, REQUIREMENT_TIME, &slow).ok()?;
     let (_, list) = said.rsplit_once(mark)?;
     serde_json::from_str(list.lines().next()?).ok()
 }

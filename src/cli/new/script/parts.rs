@@ -1,4 +1,4 @@
-//! [`Part`]: what an argument of a script becomes in the manifest.
+//! [`ArgumentEntries`]: what an argument of a script becomes in the manifest.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use regex::Regex;
 use serde_json::Value as Json;
 
 use crate::base::units::round_significant;
-use crate::models::RUN_WORDS;
+use crate::models::RUN_PLACEHOLDERS;
 
 use super::super::draft::quoted;
 use super::arguments::Argument;
@@ -78,7 +78,7 @@ const WITHOUT_RANGE: [&str; 8] = [
 ];
 
 /// Parts of the manifest that an argument of a script becomes.
-pub(super) struct Part {
+pub(super) struct ArgumentEntries {
     /// The argument's word in the command line `run`.
     pub(super) word: String,
     /// The part's line in `parameters`.
@@ -92,7 +92,7 @@ pub(super) struct Part {
 }
 
 /// The parts for the arguments, and a line for each reason why some have none.
-pub(super) fn parts(arguments: &[&Argument]) -> (Vec<Part>, Vec<String>) {
+pub(super) fn parts(arguments: &[&Argument]) -> (Vec<ArgumentEntries>, Vec<String>) {
     let mut parts = Vec::new();
     let mut names: Vec<String> = Vec::new();
     let mut left_out: Vec<(&str, Vec<String>)> = Vec::new();
@@ -155,9 +155,9 @@ fn settings(arguments: &[&Argument]) -> Vec<Option<&'static str>> {
     found
 }
 
-fn of_setting(argument: &Argument, setting: &'static str) -> (String, Part) {
+fn of_setting(argument: &Argument, setting: &'static str) -> (String, ArgumentEntries) {
     let option = &argument.option;
-    let part = Part {
+    let part = ArgumentEntries {
         word: format!("{option}={{{setting}}}"),
         parameter: None,
         role: None,
@@ -168,7 +168,10 @@ fn of_setting(argument: &Argument, setting: &'static str) -> (String, Part) {
 }
 
 /// The name of an argument as a parameter of the manifest, and its part; `names` are taken.
-fn of_parameter(argument: &Argument, names: &[String]) -> Result<(String, Part), &'static str> {
+fn of_parameter(
+    argument: &Argument,
+    names: &[String],
+) -> Result<(String, ArgumentEntries), &'static str> {
     let form = form(argument)?;
     let (option, name) = (&argument.option, free_name(&argument.option, names));
     let word = if argument.is_flag {
@@ -182,7 +185,7 @@ fn of_parameter(argument: &Argument, names: &[String]) -> Result<(String, Part),
     let what = switch.map_or(String::new(), |(role, _)| {
         format!(", with the role `{role}`")
     });
-    let part = Part {
+    let part = ArgumentEntries {
         word,
         role: switch.map(|(role, _)| format!("{role} = {}", quoted(&name))),
         setting: None,
@@ -195,7 +198,9 @@ fn of_parameter(argument: &Argument, names: &[String]) -> Result<(String, Part),
 /// A valid name of a parameter that is not among `names`: `--lrD` becomes `lr_d`.
 fn free_name(option: &str, names: &[String]) -> String {
     let mut name = identifier(option);
-    if !name.starts_with(|first: char| first.is_ascii_lowercase()) || RUN_WORDS.contains(&&*name) {
+    if !name.starts_with(|first: char| first.is_ascii_lowercase())
+        || RUN_PLACEHOLDERS.contains(&&*name)
+    {
         name = format!("script_{name}");
     }
     let is_taken = |name: &String| names.contains(name);

@@ -28,7 +28,7 @@ const TYPES: [(&str, Dtype); 12] = [
 ///
 /// # Errors
 /// A message about the array: its type or byte order is not supported.
-pub(super) fn of_npy(text: &str) -> Result<Dtype, String> {
+pub(super) fn dtype_of_npy(text: &str) -> Result<Dtype, String> {
     let name = text.trim_start_matches(['<', '>', '|', '=']);
     if name.starts_with('O') {
         return Err("it has Python objects, which are not read: save an array of numbers".into());
@@ -47,7 +47,7 @@ pub(super) fn of_npy(text: &str) -> Result<Dtype, String> {
 }
 
 /// Whether arrays with values of this type can be read.
-pub(super) fn is_read(dtype: Dtype) -> bool {
+pub(super) fn is_supported(dtype: Dtype) -> bool {
     dtype == Dtype::BF16 || TYPES.iter().any(|(_, known)| *known == dtype)
 }
 
@@ -64,7 +64,7 @@ pub(super) fn bytes_of(dtype: Dtype, shape: &[usize]) -> Result<usize, String> {
     let product = |size: usize, next: &usize| size.checked_mul(*next);
     let bytes = shape.iter().try_fold(dtype.bitsize() / 8, product);
     let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok());
-    bytes.ok_or_else(|| format!("its shape {} is larger than memory", shown(shape)))
+    bytes.ok_or_else(|| format!("its shape {} is larger than memory", shape_text(shape)))
 }
 
 /// An array read from a file.
@@ -157,7 +157,7 @@ fn map<const N: usize, T>(bytes: &[u8], value: impl Fn([u8; N]) -> T) -> Vec<T> 
 }
 
 /// A shape as Python writes it: `(10,)`, `(10, 3)`.
-pub(super) fn shown(shape: &[usize]) -> String {
+pub(super) fn shape_text(shape: &[usize]) -> String {
     match shape {
         [only] => format!("({only},)"),
         sizes => format!("({})", joined(sizes)),

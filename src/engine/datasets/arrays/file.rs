@@ -1,4 +1,4 @@
-//! [`Place`]: the file and name of an array in a `.npy`, `.npz` or safetensors file.
+//! [`ArraySource`]: the file and name of an array in a `.npy`, `.npz` or safetensors file.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -10,14 +10,14 @@ use serde_json::Value;
 use zip::ZipArchive;
 
 use super::super::{DatasetError, Faults, Target, Targets};
-use super::array::{Array, is_float, is_read};
+use super::array::{Array, is_float, is_supported};
 use super::npy;
 use crate::base::file;
 use crate::diag::list;
 
 /// File and name of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ArraySource {
     pub(super) path: PathBuf,
     /// The array's name in a file with several arrays; `None` for a `.npy` file.
     pub(super) name: Option<String>,
@@ -45,9 +45,9 @@ impl Format {
     }
 }
 
-impl Place {
+impl ArraySource {
     /// An error about this array; `reason` is a clause such as "it has 0 rows".
-    pub(super) fn wrong(&self, reason: impl Into<String>) -> DatasetError {
+    pub(super) fn array_error(&self, reason: impl Into<String>) -> DatasetError {
         let place = self.name.as_ref();
         let place = place.map_or_else(String::new, |name| format!("in array `{name}`"));
         let mut faults = Faults::one(place, reason.into());
@@ -75,9 +75,9 @@ impl Place {
             (Some(Format::Safetensors), Some(name)) => {
                 let header = self.safetensors_header()?;
                 let dtype = header.get(name).and_then(|entry| entry.get("dtype"));
-                let dtype = dtype.ok_or_else(|| self.wrong("it is not in the file"))?;
+                let dtype = dtype.ok_or_else(|| self.array_error("it is not in the file"))?;
                 self.known_type(
-                    Dtype::deserialize(dtype).map_err(|why| self.wrong(why.to_string()))?,
+                    Dtype::deserialize(dtype).map_err(|why| self.array_error(why.to_string()))?,
                 )
             }
             _ => self.of_npy(|file, _| npy::header(file).map(|header| header.dtype)),
@@ -89,7 +89,7 @@ impl Place {
     /// # Errors
     /// Floats that are not finite, or integers that are no class indices.
     pub(super) fn targets(&self, array: &Array) -> Result<Targets, DatasetError> {
-        let wrong = |why| self.wrong(why);
+        let wrong = |why| self.array_error(why);
         if is_float(array.dtype) {
             let values = array.floats().map_err(wrong)?;
             return Ok(Targets::of_values(Target::None, values));
@@ -100,12 +100,12 @@ impl Place {
     }
 
     /// Checks that the number of rows is from 1 to `u32::MAX`.
-    pub(super) fn some_rows(&self, rows: usize) -> Result<(), DatasetError> {
+    pub(super) fn check_row_count(&self, rows: usize) -> Result<(), DatasetError> {
         if (1..=u32::MAX as usize).contains(&rows) {
             return Ok(());
         }
         let most = u32::MAX;
-        Err(self.wrong(format!("it has {rows} rows; from 1 to {most} can be read")))
+        Err(self.array_error(format!("it has {rows} rows; from 1 to {most} can be read")))
     }
 
     fn open(&self) -> Result<File, DatasetError> {
@@ -122,7 +122,7 @@ impl Place {
         let size = file.metadata().map_or(0, |metadata| metadata.len());
         let mut file = BufReader::new(file);
         let Some(name) = &self.name else {
-            return read(&mut file, size).map_err(|why| self.wrong(why));
+            return read(&mut file, size).map_err(|why| self.array_error(why));
         };
         let mut archive = ZipArchive::new(file).map_err(|error| {
             let why = format!("not a `.npz` file, a ZIP archive of `.npy` files: {error}");
@@ -136,10 +136,10 @@ impl Place {
         }
         let entry = archive.by_name(&entry);
         let mut entry =
-            entry.map_err(|error| self.wrong(format!("it cannot be unpacked: {error}")))?;
+            entry.map_err(|error| self.array_error(format!("it cannot be unpacked: {error}")))?;
         // The sizes stored in an archive may be wrong, so the allocation is limited by the archive's size.
         let known = entry.compressed_size().min(size);
-        read(&mut entry, known).map_err(|why| self.wrong(why))
+        read(&mut entry, known).map_err(|why| self.array_error(why))
     }
 
     fn of_safetensors(&self, name: &str) -> Result<Array, DatasetError> {
@@ -170,10 +170,10 @@ impl Place {
     }
 
     fn known_type(&self, dtype: Dtype) -> Result<Dtype, DatasetError> {
-        if is_read(dtype) {
+        if is_supported(dtype) {
             return Ok(dtype);
         }
-        Err(self.wrong(format!(
+        Err(self.array_error(format!(
             "its values are of the type `{dtype}`, which is not read"
         )))
     }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::super::image_folder::{MAX_SIDE, channels_last};
 use super::super::table::Table;
 use super::super::{DatasetError, Features, ImageSize, Target, Targets};
-use super::array::{Array, is_float, shown};
-use super::file::Place;
+use super::array::{Array, is_float, shape_text};
+use super::file::ArraySource;
 
 /// Position of the channels in image arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ impl Form {
     /// Features that are not finite; the error names the array `x`.
     pub(super) fn table(
         self,
-        x: &Place,
+        x: &ArraySource,
         features: Array,
         targets: Targets,
     ) -> Result<Table, DatasetError> {
@@ -45,7 +45,7 @@ impl Form {
             let pixels = self.channels_last(features.bytes);
             return Ok(Table::of_pixels(size, pixels, (127.5, 127.5), targets));
         }
-        let numbers = features.floats().map_err(|why| x.wrong(why))?;
+        let numbers = features.floats().map_err(|why| x.array_error(why))?;
         Ok(Table::new(
             self.features,
             self.channels_last(numbers),
@@ -67,8 +67,12 @@ impl Form {
 ///
 /// # Errors
 /// A message about the array: its shape is not supported, or does not fit `layout`.
-pub(super) fn of_x(dtype: Dtype, shape: &[usize], layout: Option<Layout>) -> Result<Form, String> {
-    let all = shown(shape);
+pub(super) fn feature_form(
+    dtype: Dtype,
+    shape: &[usize],
+    layout: Option<Layout>,
+) -> Result<Form, String> {
+    let all = shape_text(shape);
     if let (Some(_), 0..4) = (layout, shape.len()) {
         return Err(format!(
             "`layout` is for images with channels, of four dimensions, and its shape is {all}"
@@ -124,7 +128,7 @@ pub(super) fn of_x(dtype: Dtype, shape: &[usize], layout: Option<Layout>) -> Res
 /// The position of the channels, if only one of the two candidates `first` and `last` (sizes) is a possible number of
 /// channels, 1 or 3; otherwise a message about the array.
 fn guess(shape: &[usize], [first, last]: [usize; 2]) -> Result<Layout, String> {
-    let all = shown(shape);
+    let all = shape_text(shape);
     match [first, last].map(|channels| [1, 3].contains(&channels)) {
         [true, false] => Ok(Layout::Nchw),
         [false, true] => Ok(Layout::Nhwc),
@@ -141,8 +145,8 @@ fn guess(shape: &[usize], [first, last]: [usize; 2]) -> Result<Layout, String> {
 ///
 /// # Errors
 /// A message about the array: its shape is not possible for targets.
-pub(super) fn of_y(dtype: Dtype, shape: &[usize], classes: usize) -> Result<Target, String> {
-    let all = shown(shape);
+pub(super) fn target_form(dtype: Dtype, shape: &[usize], classes: usize) -> Result<Target, String> {
+    let all = shape_text(shape);
     match (shape, is_float(dtype)) {
         ([_], true) => Ok(Target::Values { len: 1 }),
         (&[_, len], true) if len > 0 => Ok(Target::Values { len }),

@@ -23,7 +23,7 @@ use super::{
     Target, Targets,
 };
 use crate::base::Seed;
-use file::Place;
+use file::ArraySource;
 use form::Form;
 
 pub use form::Layout;
@@ -77,7 +77,7 @@ impl ArraysSpec {
         );
         let forms = self.forms([&x, &y], outlines)?;
         let shares = held_out(forms.rows, self.validation, self.test)?;
-        let splits = Splits::drawn(forms.rows, &own.labels, shares, seed);
+        let splits = Splits::random_stratified(forms.rows, &own.labels, shares, seed);
         let own = Targets {
             form: forms.target,
             ..own
@@ -105,17 +105,19 @@ impl ArraysSpec {
     /// `augment`.
     fn forms(
         &self,
-        [at_x, at_y]: [&Place; 2],
+        [at_x, at_y]: [&ArraySource; 2],
         (x, y): (Outline, Outline),
     ) -> Result<Forms, DatasetError> {
-        let form = form::of_x(x.dtype, &x.shape, self.layout).map_err(|why| at_x.wrong(why));
-        let target = form::of_y(y.dtype, &y.shape, y.classes).map_err(|why| at_y.wrong(why));
+        let form =
+            form::feature_form(x.dtype, &x.shape, self.layout).map_err(|why| at_x.array_error(why));
+        let target =
+            form::target_form(y.dtype, &y.shape, y.classes).map_err(|why| at_y.array_error(why));
         let (form, target) = DatasetError::both(form, target)?;
         let [rows, targets] = [&x.shape, &y.shape].map(|shape| shape.first().copied().unwrap_or(0));
         if rows != targets {
-            return Err(at_y.wrong(format!("it has {targets} rows, and `x` has {rows}")));
+            return Err(at_y.array_error(format!("it has {targets} rows, and `x` has {rows}")));
         }
-        at_x.some_rows(rows)?;
+        at_x.check_row_count(rows)?;
         match &self.augment {
             Some(_) if !form.is_pixels => {
                 return Err(DatasetError::Mismatch(
@@ -147,7 +149,7 @@ impl Outline {
 
 /// Shape, type and number of classes of an array, after a check of its values. The result is cached until the file
 /// changes.
-fn outline(place: &Place, cache: &mut FingerprintCache) -> Result<Outline, DatasetError> {
+fn outline(place: &ArraySource, cache: &mut FingerprintCache) -> Result<Outline, DatasetError> {
     let name = format!(
         "array {} {}",
         place.key,
@@ -159,7 +161,7 @@ fn outline(place: &Place, cache: &mut FingerprintCache) -> Result<Outline, Datas
             let classes = place.targets(&array)?.class_names.len();
             return Ok(Outline::of(&array, classes));
         }
-        array.floats().map_err(|why| place.wrong(why))?;
+        array.floats().map_err(|why| place.array_error(why))?;
         Ok(Outline::of(&array, 0))
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::{Dataset, DatasetError, Features, Target, Targets, TrainingDataInfo};
 use super::array::Array;
-use super::file::{Format, Place};
+use super::file::{ArraySource, Format};
 use super::{ArraysSpec, form};
 
 impl ArraysSpec {
@@ -33,7 +33,7 @@ impl ArraysSpec {
             let values = targets.values.len() / known.target.values_len().max(1);
             let targets = targets.labels.len().max(values);
             if targets != rows {
-                return Err(y.wrong(format!("it has {targets} rows, and `x` has {rows}")));
+                return Err(y.array_error(format!("it has {targets} rows, and `x` has {rows}")));
             }
         }
         let normalisation = known.normalisation;
@@ -49,10 +49,10 @@ impl ArraysSpec {
         &self,
         path: &Path,
         wants_target: bool,
-    ) -> Result<(Place, Option<Place>), DatasetError> {
+    ) -> Result<(ArraySource, Option<ArraySource>), DatasetError> {
         let own = Format::of(&self.path).is_some();
-        let place = |path: PathBuf, key, name| Place { path, name, key };
-        let target = |place: Place| wants_target.then_some(place);
+        let place = |path: PathBuf, key, name| ArraySource { path, name, key };
+        let target = |place: ArraySource| wants_target.then_some(place);
         match Format::of(path) {
             Some(Format::Npz | Format::Safetensors) => {
                 let [x, y] = if own { [&*self.x, &self.y] } else { ["x", "y"] };
@@ -80,20 +80,20 @@ impl ArraysSpec {
     /// How the features are interpreted; an error if they differ from the training features in form.
     fn new_form(
         &self,
-        x: &Place,
+        x: &ArraySource,
         features: &Array,
         known: &TrainingDataInfo<'_>,
     ) -> Result<form::Form, DatasetError> {
-        let form = form::of_x(features.dtype, &features.shape, self.layout);
-        let form = form.map_err(|why| x.wrong(why))?;
+        let form = form::feature_form(features.dtype, &features.shape, self.layout);
+        let form = form.map_err(|why| x.array_error(why))?;
         if form.features != known.features {
-            return Err(x.wrong(format!(
+            return Err(x.array_error(format!(
                 "the model reads {}, and it has {}",
                 words(known.features),
                 words(form.features)
             )));
         }
-        x.some_rows(features.shape[0])?;
+        x.check_row_count(features.shape[0])?;
         // Rows of numbers may have any numeric type; for images the type decides whether pixels are scaled.
         let was_pixels = !known.normalisation.features.is_empty();
         if matches!(form.features, Features::Image(_)) && form.is_pixels != was_pixels {
@@ -102,7 +102,7 @@ impl ArraysSpec {
             } else {
                 ("values as they are", "pixels of `uint8`, which are scaled")
             };
-            return Err(x.wrong(format!(
+            return Err(x.array_error(format!(
                 "the model was trained on {wanted}, and it has {found}"
             )));
         }
@@ -112,12 +112,12 @@ impl ArraysSpec {
 
 /// The targets in `array`; an error if they are not of the kind that the model predicts, or a class is unknown to it.
 fn new_targets(
-    place: &Place,
+    place: &ArraySource,
     array: &Array,
     known: &TrainingDataInfo<'_>,
 ) -> Result<Targets, DatasetError> {
-    let target = form::of_y(array.dtype, &array.shape, known.class_names.len());
-    let target = target.map_err(|why| place.wrong(why))?;
+    let target = form::target_form(array.dtype, &array.shape, known.class_names.len());
+    let target = target.map_err(|why| place.array_error(why))?;
     if target != known.target {
         let words = |target| match target {
             Target::Values { len: 1 } => "a number".to_owned(),
@@ -125,12 +125,12 @@ fn new_targets(
             _ => "classes (whole numbers)".to_owned(),
         };
         let (known, found) = (words(known.target), words(target));
-        return Err(place.wrong(format!("the model predicts {known}, and it has {found}")));
+        return Err(place.array_error(format!("the model predicts {known}, and it has {found}")));
     }
     let Targets { values, labels, .. } = place.targets(array)?;
     let classes = known.class_names.len();
     if let Some(row) = labels.iter().position(|label| *label as usize >= classes) {
-        return Err(place.wrong(format!(
+        return Err(place.array_error(format!(
             "it has the class {} at index [{row}], and the model knows 0 to {}",
             labels[row],
             classes.saturating_sub(1)

@@ -11,7 +11,7 @@ use std::io::Read;
 use regex::Regex;
 use safetensors::Dtype;
 
-use super::array::{Array, bytes_of, of_npy};
+use super::array::{Array, bytes_of, dtype_of_npy};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Largest size in bytes of a header that is read; NumPy itself writes a few hundred.
@@ -78,7 +78,7 @@ pub(super) fn header(file: &mut dyn Read) -> Result<Header, String> {
     // Python 2 wrote integers with an `L` at the end.
     let sizes = sizes.map(|size| size.trim_end_matches('L').parse());
     Ok(Header {
-        dtype: of_npy(&descr)?,
+        dtype: dtype_of_npy(&descr)?,
         is_fortran: order == "True",
         shape: sizes
             .collect::<Result<_, _>>()

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{AugmentSpec, DatasetError, split};
 use super::array::is_float;
-use super::file::{Format, Place};
+use super::file::{ArraySource, Format};
 use super::form::Layout;
 
 /// Arrays of features and targets, a row for every sample: in two `.npy` files, or in one `.npz` or safetensors file. docs/tables.md.
@@ -73,10 +73,10 @@ impl ArraysSpec {
     ///
     /// # Errors
     /// `path`, `x` and `y` do not say in which files the arrays are.
-    pub(super) fn places(&self) -> Result<[Place; 2], DatasetError> {
+    pub(super) fn places(&self) -> Result<[ArraySource; 2], DatasetError> {
         let names = [("x", &self.x), ("y", &self.y)];
         match Format::of(&self.path) {
-            Some(Format::Npz | Format::Safetensors) => Ok(names.map(|(key, name)| Place {
+            Some(Format::Npz | Format::Safetensors) => Ok(names.map(|(key, name)| ArraySource {
                 path: self.path.clone(),
                 name: Some(name.clone()),
                 key,
@@ -95,7 +95,7 @@ impl ArraysSpec {
                          name a `.npy` file each"
                     )));
                 }
-                Ok(names.map(|(key, name)| Place {
+                Ok(names.map(|(key, name)| ArraySource {
                     path: self.path.join(name),
                     name: None,
                     key,

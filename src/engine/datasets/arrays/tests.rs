@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::super::testing::{age, known, read};
+use super::super::testing::{age, read, split_sizes};
 use super::*;
 
 mod images;
@@ -21,7 +21,7 @@ fn npy(descr: &str, shape: &[usize], bytes: &[u8]) -> Vec<u8> {
 fn ordered(descr: &str, fortran: &str, shape: &[usize], bytes: &[u8]) -> Vec<u8> {
     let header = format!(
         "{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {}, }}",
-        array::shown(shape)
+        array::shape_text(shape)
     );
     let header = format!("{header:<117}\n");
     [
@@ -99,7 +99,7 @@ fn all(spec: &ArraysSpec) -> (Features, Vec<f32>, Vec<f32>, Vec<u32>) {
 fn rows_are_split_by_the_seed_and_normalised_by_the_training_rows() {
     let x = floats(&[20, 2], (0..40).map(|at| (at * at % 23) as f32));
     let (_folder, spec) = folder(&x, &floats(&[20], (0..20).map(|at| at as f32)), "");
-    assert_eq!(known(&facts(&spec).unwrap()), [14, 3, 3]);
+    assert_eq!(split_sizes(&facts(&spec).unwrap()), [14, 3, 3]);
     let open = spec.open(Seed(1)).unwrap();
     let splits = &open.splits;
     assert_eq!(splits, &Splits::random(20, [3, 3], Seed(1)));

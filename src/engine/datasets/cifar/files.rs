@@ -126,7 +126,7 @@ impl Files {
     }
 
     /// Names and paths of all files, those of images first.
-    pub(super) fn named(&self) -> Vec<(&'static str, PathBuf)> {
+    pub(super) fn named_paths(&self) -> Vec<(&'static str, PathBuf)> {
         let names = self.images.iter().chain([&self.names]);
         names.map(|name| (*name, self.folder.join(name))).collect()
     }
@@ -148,7 +148,7 @@ impl Files {
             });
             match known {
                 Err(error) if own.is_empty() => return Err(error),
-                Err(_) => faults = faults.and(own),
+                Err(_) => faults = faults.append_faults(own),
                 Ok(count) => rows[usize::from(place + 1 == self.images.len())] += count,
             }
         }

@@ -49,7 +49,7 @@ impl CifarSpec {
         cache: &mut FingerprintCache,
     ) -> Result<DatasetFacts, DatasetError> {
         let files = self.files()?;
-        let named = files.named();
+        let named = files.named_paths();
         let fingerprint = cache.files_digest(named.iter().map(|(name, path)| (*name, &**path)))?;
         let [train, test] = files.rows(cache)?;
         let classes = files.class_names()?.len();
@@ -77,7 +77,7 @@ impl CifarSpec {
         let test_rows = images.labels.len() - images.train_rows;
         let mut splits = Splits::consecutive([images.train_rows, 0, test_rows]);
         let count = validation_rows(images.train_rows, validation_fraction)?;
-        splits.validate_on(count, &images.labels, seed);
+        splits.move_to_validation(count, &images.labels, seed);
         let targets = Targets::of_classes(images.labels, class_names);
         let table = Table::of_pixels(SIZE, images.pixels, (127.5, 127.5), targets);
         Ok(OpenDataset::new(

@@ -4,7 +4,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::super::Dataset;
-use super::super::testing::{augmented, known, read};
+use super::super::testing::{augmented, read, split_sizes};
 use super::*;
 use crate::testing::assert_says;
 
@@ -104,9 +104,9 @@ fn one(dataset: &dyn Dataset, row: u32) -> (Vec<f32>, u32) {
 fn cifar_10_is_read_with_its_test_file_as_the_test_split() {
     let (folder, spec) = ten();
     let facts = facts(&spec).unwrap();
-    assert_eq!(known(&facts), [16, 4, 2]);
+    assert_eq!(split_sizes(&facts), [16, 4, 2]);
     let open = spec.open(Seed(3), 0.2).unwrap();
-    assert_eq!(open.splits.sizes(), known(&facts));
+    assert_eq!(open.splits.sizes(), split_sizes(&facts));
     let validation = &open.splits.validation;
     assert_eq!(open.splits.test, [20, 21]);
     assert_eq!(validation.iter().filter(|row| *row % 2 == 1).count(), 2);
@@ -139,7 +139,7 @@ fn cifar_100_has_fine_and_coarse_classes() {
         spec.labels = labels;
         let facts = facts(&spec).unwrap();
         assert_eq!(facts.target, Target::Class { classes });
-        assert_eq!(known(&facts), [8, 2, 1]);
+        assert_eq!(split_sizes(&facts), [8, 2, 1]);
         let open = spec.open(Seed(1), 0.2).unwrap();
         assert_eq!(open.splits.test, [10]);
         assert_eq!(one(&*open.dataset, 9).1, of_row_9);

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Common formats of dates in `strptime` notation, the likeliest first.
-pub(super) const DATES: [&str; 20] = [
+pub(super) const DATE_FORMATS: [&str; 20] = [
     "%Y-%m-%d",
     "%d.%m.%Y",
     "%m/%d/%Y",
@@ -75,7 +75,7 @@ fn weekday(day: Weekday) -> &'static str {
 
 /// The date of a text in the `strptime` format `form`; `%z` matches `+0130` and `+01:30`. `None` if the text does not
 /// match.
-pub(super) fn parsed(form: &str, text: &str) -> Option<BrokenDownTime> {
+pub(super) fn parse_date(form: &str, text: &str) -> Option<BrokenDownTime> {
     let with_colon = || BrokenDownTime::parse(form.replace("%z", "%:z"), text);
     BrokenDownTime::parse(form, text)
         .or_else(|_| with_colon())
@@ -85,7 +85,7 @@ pub(super) fn parsed(form: &str, text: &str) -> Option<BrokenDownTime> {
 /// Days since 2000-01-01 for a date in the `strptime` format `form`, in UTC if it has an offset; `None` if the text does
 /// not match.
 pub(super) fn days(form: &str, text: &str) -> Option<f32> {
-    let time = parsed(form, text)?;
+    let time = parse_date(form, text)?;
     let date = time.to_date().ok()?;
     let begin = jiff::civil::date(2000, 1, 1);
     let whole = date.since((jiff::Unit::Day, begin)).ok()?.get_days();

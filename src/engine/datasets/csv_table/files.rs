@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::{DatasetError, Faults, FilePaths, Part};
+use super::super::{DatasetError, Faults, FilePaths, SplitKind};
 use super::CsvSpec;
 use super::reading::{Dialect, reader};
 
 /// A file of a table.
 pub(super) struct DataFile {
     pub(super) path: PathBuf,
-    /// Split of the file's rows if files determine the split; [`Part::Train`] if rows are split later.
-    pub(super) part: Part,
+    /// Split of the file's rows if files determine the split; [`SplitKind::Train`] if rows are split later.
+    pub(super) part: SplitKind,
     /// The file's path in the folder that has all files.
     pub(super) name: String,
 }
@@ -25,15 +25,15 @@ impl DataFile {
         let split = spec.split.clone().unwrap_or_default();
         let beside = |files: FilePaths| files.iter().map(|file| folder.join(file)).collect();
         let parts = [
-            (Part::Train, "path", Some(spec.path.clone())),
-            (Part::Validation, "split", split.validation.map(beside)),
-            (Part::Test, "split", split.test.map(beside)),
+            (SplitKind::Train, "path", Some(spec.path.clone())),
+            (SplitKind::Validation, "split", split.validation.map(beside)),
+            (SplitKind::Test, "split", split.test.map(beside)),
         ];
         let files = parts.into_iter().map(|(part, key, paths)| {
             let files = paths.map_or(Ok(Vec::new()), |paths: FilePaths| paths.files(key))?;
             Ok(files.into_iter().map(|path| (path, part)).collect())
         });
-        let files: Vec<Vec<(PathBuf, Part)>> = DatasetError::of_all(files)?;
+        let files: Vec<Vec<(PathBuf, SplitKind)>> = DatasetError::collect_all(files)?;
         Ok(Self::named(files.concat()))
     }
 
@@ -44,14 +44,17 @@ impl DataFile {
     pub(super) fn of(paths: &FilePaths) -> Result<Vec<Self>, DatasetError> {
         let files = paths.files("path")?;
         Ok(Self::named(
-            files.into_iter().map(|path| (path, Part::Train)).collect(),
+            files
+                .into_iter()
+                .map(|path| (path, SplitKind::Train))
+                .collect(),
         ))
     }
 
-    fn named(files: Vec<(PathBuf, Part)>) -> Vec<Self> {
+    fn named(files: Vec<(PathBuf, SplitKind)>) -> Vec<Self> {
         let paths: FilePaths = files.iter().map(|(path, _)| path.clone()).collect();
         let common = paths.folder();
-        let named = |(path, part): (PathBuf, Part)| Self {
+        let named = |(path, part): (PathBuf, SplitKind)| Self {
             name: path
                 .strip_prefix(&common)
                 .unwrap_or(&path)
@@ -67,7 +70,7 @@ impl DataFile {
     pub(super) fn only(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
-            part: Part::Train,
+            part: SplitKind::Train,
             name: String::new(),
         }
     }
@@ -78,7 +81,7 @@ impl DataFile {
 ///
 /// # Errors
 /// All files with missing or additional columns, with their names.
-pub(super) fn orders(
+pub(super) fn column_orders(
     files: &[DataFile],
     dialect: Dialect,
     names: &[String],

@@ -8,18 +8,18 @@ use csv::{Position, StringRecord};
 
 use super::super::{DatasetError, FilePaths, TargetColumns};
 use super::Decimal;
-use super::files::{DataFile, orders};
-use super::layout::place_of;
-use super::number_form::{FORMS, NumberForm, units_line, without_unit};
+use super::files::{DataFile, column_orders};
+use super::layout::column_index;
+use super::number_form::{NUMBER_FORMS, NumberForm, units_line, without_unit};
 use super::reading::{self, Dialect, separator};
-use super::seen::{Column, Found, MOST_CLASSES, keep_classes, missing_values};
+use super::seen::{Column, ColumnUse, MOST_CLASSES, mark_class_texts, missing_values};
 use crate::base::text::count;
 
 /// Names of targets, in lower case and without `_`.
 const TARGETS: &str = "target label class y outcome output species category price saleprice churn churned survived sales demand quality rating";
 /// A class is rare if it has less than this fraction of the rows that it would have if all classes were equally
 /// frequent.
-pub(super) const UNEVEN: f64 = 0.4;
+pub(super) const RARE_CLASS_FRACTION: f64 = 0.4;
 
 /// How to read a CSV file, guessed from its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl CsvGuess {
             }
             named => (named, None),
         };
-        keep_classes(&mut columns, &targets, form);
+        mark_class_texts(&mut columns, &targets, form);
         let missing = missing_values(&columns, form);
         let (classes, why_classes) = match &targets[..] {
             [only] => {
@@ -108,7 +108,7 @@ impl CsvGuess {
             numbers: written(form, &columns),
             groups: columns
                 .iter()
-                .find_map(|column| Some((column.name.clone(), column.groups()?))),
+                .find_map(|column| Some((column.name.clone(), column.group_count_text()?))),
             missing_values: missing.iter().map(|text| (*text).to_owned()).collect(),
             features: Vec::new(),
             columns: Vec::new(),
@@ -144,8 +144,9 @@ impl CsvGuess {
     }
 
     /// Whether the rarest class has far fewer rows than the others.
-    pub fn is_uneven(&self) -> bool {
-        self.rarest > 0 && (self.rarest as f64) < UNEVEN * self.rows as f64 / self.kinds as f64
+    pub fn is_imbalanced(&self) -> bool {
+        self.rarest > 0
+            && (self.rarest as f64) < RARE_CLASS_FRACTION * self.rows as f64 / self.kinds as f64
     }
 
     /// Adds the guess for a column.
@@ -156,29 +157,29 @@ impl CsvGuess {
         (form, missing): (NumberForm, &[&str]),
         copied: Option<&Column>,
     ) {
-        let holes = column.holes(missing);
+        let holes = column.missing_rows(missing);
         let gaps = match holes {
             0 => String::new(),
             holes => format!("missing in {}", count(holes, "row")),
         };
         let found = if is_target {
             let entry = "{ missing = \"leave-out\" }".to_owned();
-            Found::Feature((holes > 0).then_some((entry, gaps)))
+            ColumnUse::Feature((holes > 0).then_some((entry, gaps)))
         } else if holes == self.rows {
-            Found::Nothing("empty".to_owned())
-        } else if let Some(why) = column.is_id(self.rows) {
-            Found::Nothing(why.to_owned())
+            ColumnUse::NotAFeature("empty".to_owned())
+        } else if let Some(why) = column.id_reason(self.rows) {
+            ColumnUse::NotAFeature(why.to_owned())
         } else if holes == 0 && self.rows > 1 && column.values.len() == 1 {
-            Found::Nothing("the same in every row".to_owned())
+            ColumnUse::NotAFeature("the same in every row".to_owned())
         } else if let Some(other) = copied {
-            Found::Nothing(format!("a copy of `{}`", other.name))
+            ColumnUse::NotAFeature(format!("a copy of `{}`", other.name))
         } else {
             column.feature(form, &gaps)
         };
         let name = column.name.clone();
         match found {
-            Found::Nothing(why) => self.ignored.push((name, why)),
-            Found::Feature(entry) => {
+            ColumnUse::NotAFeature(why) => self.ignored.push((name, why)),
+            ColumnUse::Feature(entry) => {
                 if !is_target {
                     self.features.push(name.clone());
                 }
@@ -196,7 +197,7 @@ fn seen(paths: &FilePaths, header: bool) -> Result<(char, Vec<Column>, usize), D
     let dialect = dialect(first, header)?;
     let (_, names) = reading::reader(first, dialect)?;
     check_columns(first, &names)?;
-    let orders = orders(&files, dialect, &names)?;
+    let orders = column_orders(&files, dialect, &names)?;
     let column = |name: &String| Column {
         name: name.clone(),
         is_counting: true,
@@ -207,7 +208,7 @@ fn seen(paths: &FilePaths, header: bool) -> Result<(char, Vec<Column>, usize), D
     for (file, order) in files.iter().zip(orders) {
         rows += look(&file.path, dialect, order.as_deref(), &mut columns)?;
     }
-    reading::some_rows(paths, rows)?;
+    reading::check_table_rows(paths, rows)?;
     Ok((dialect.separator, columns, rows))
 }
 
@@ -231,13 +232,13 @@ fn number_form(separator: char, columns: &[Column]) -> NumberForm {
         let columns = columns.iter();
         columns.filter(|column| column.is_number(*form)).count()
     };
-    let is_plain = numbers(&FORMS[0]);
-    let best = FORMS
+    let is_plain = numbers(&NUMBER_FORMS[0]);
+    let best = NUMBER_FORMS
         .into_iter()
         .rev()
         .max_by_key(|form| (numbers(form), form.decimal == first));
     best.filter(|form| numbers(form) > is_plain)
-        .unwrap_or(FORMS[0])
+        .unwrap_or(NUMBER_FORMS[0])
 }
 
 /// The keys of the dataset for numbers in this form, each with an example.
@@ -248,7 +249,7 @@ fn written(form: NumberForm, columns: &[Column]) -> Vec<(String, String)> {
         examples.extend(column.values.keys().filter_map(|text| {
             let bare = without_unit(text, column.fits.signs.iter().copied());
             let number = form.number(&bare)?;
-            (FORMS[0].number(&bare) != Some(number)).then_some((text, number))
+            (NUMBER_FORMS[0].number(&bare) != Some(number)).then_some((text, number))
         }));
     }
     // The longest text is the clearest example: `1.082,06`.
@@ -257,7 +258,7 @@ fn written(form: NumberForm, columns: &[Column]) -> Vec<(String, String)> {
         format!("`{text}` is {number}")
     });
     let mut lines: Vec<(String, String)> = form
-        .lines(FORMS[0])
+        .toml_lines(NUMBER_FORMS[0])
         .into_iter()
         .map(|line| (line, why.clone()))
         .collect();
@@ -306,7 +307,7 @@ fn named(
         )));
     }
     let places = targets.iter();
-    DatasetError::of_all(places.map(|name| place_of(&names, name, paths, "target")))
+    DatasetError::collect_all(places.map(|name| column_index(&names, name, paths, "target")))
 }
 
 /// Whether several targets are labels (present or absent) instead of numbers, and why.

@@ -55,7 +55,7 @@ impl Layout {
             let target = spec.target.has(name).then_some(spec.classes);
             check(name, column, target)
         });
-        DatasetError::each_of(target.chain(targets).chain(ignored).chain(columns))?;
+        DatasetError::combine_errors(target.chain(targets).chain(ignored).chain(columns))?;
         if let Some(name) = spec.ignore.iter().find(|name| spec.target.has(name)) {
             return mistake(format!("`ignore` names the target `{name}`"));
         }
@@ -109,17 +109,17 @@ impl Layout {
 
     /// Index at which values of a part of a date are collected: after all columns and the column that determines the
     /// split.
-    pub(super) fn place_of_part(&self, index: usize) -> usize {
+    pub(super) fn part_column_index(&self, index: usize) -> usize {
         self.names.len() + 1 + index
     }
 
     /// Number of indices at which values are collected.
-    pub(super) fn places(&self) -> usize {
-        self.place_of_part(self.parts.len())
+    pub(super) fn value_column_count(&self) -> usize {
+        self.part_column_index(self.parts.len())
     }
 
     /// Whether a column determines the split.
-    pub(super) fn is_key(&self, column: usize) -> bool {
+    pub(super) fn determines_split(&self, column: usize) -> bool {
         self.key.as_ref().is_some_and(|(key, _)| *key == column)
     }
 }
@@ -207,14 +207,14 @@ fn find(
     key: &'static str,
     wanted: &str,
 ) -> Result<usize, DatasetError> {
-    place_of(names, wanted, &spec.path, key)
+    column_index(names, wanted, &spec.path, key)
 }
 
 /// Index of the column `wanted` in the header of `path`; it was named by the manifest's key `key`.
 ///
 /// # Errors
 /// There is no such column.
-pub(super) fn place_of(
+pub(super) fn column_index(
     names: &[String],
     wanted: &str,
     path: &FilePaths,
@@ -223,7 +223,7 @@ pub(super) fn place_of(
     if let Some(place) = names.iter().position(|name| name == wanted) {
         return Ok(place);
     }
-    let advice = near(names, wanted).map_or_else(
+    let advice = most_similar(names, wanted).map_or_else(
         || format!("it has `{}`", names.join("`, `")),
         |name| format!("did you mean `{name}`?"),
     );
@@ -236,7 +236,7 @@ pub(super) fn place_of(
 }
 
 /// The name most similar to a misspelt one.
-pub(super) fn near<'n>(names: &'n [String], wanted: &str) -> Option<&'n String> {
+pub(super) fn most_similar<'n>(names: &'n [String], wanted: &str) -> Option<&'n String> {
     let near = names
         .iter()
         .map(|name| (strsim::damerau_levenshtein(name, wanted), name))
@@ -255,7 +255,7 @@ pub(super) fn missing_columns(
     let missing: Vec<String> = whole
         .clone()
         .filter(|column| !names.contains(&column.name))
-        .map(|column| match near(names, &column.name) {
+        .map(|column| match most_similar(names, &column.name) {
             Some(name) => format!("`{}` (did you mean `{name}`?)", column.name),
             None => format!("`{}`", column.name),
         })

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use super::super::Splits;
 use super::CsvSpec;
-use super::guess::UNEVEN;
-use super::parse::{MOST_KINDS, Parsed, Raw};
+use super::guess::RARE_CLASS_FRACTION;
+use super::parse::{MAX_CATEGORIES, Parsed, Raw};
 use crate::base::text::count;
 use crate::diag::list_of;
 use crate::manifest::toml_text;
@@ -19,7 +19,7 @@ const FEWEST_ROWS: usize = 20;
 /// A column counts as determining the target only if its distinct values are at most 1/`MOST_VALUES` of the rows.
 const MOST_VALUES: usize = 5;
 /// A class gets a warning only if it has fewer rows than this in the validation split (or, if that is empty, in the
-/// test split), and far fewer than the other classes ([`UNEVEN`]).
+/// test split), and far fewer than the other classes ([`RARE_CLASS_FRACTION`]).
 const FEWEST_OF_A_CLASS: usize = 5;
 /// Largest number of names in a warning; the others are counted.
 const NAMED: usize = 8;
@@ -32,7 +32,7 @@ pub(super) fn remarks(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) 
     let mut found = Vec::new();
     if parsed.rows >= FEWEST_ROWS {
         let columns = parsed.columns.par_iter();
-        let columns = columns.filter(|(column, _)| !parsed.layout.is_key(*column));
+        let columns = columns.filter(|(column, _)| !parsed.layout.determines_split(*column));
         let of_columns: Vec<String> = columns
             .filter_map(|(column, raw)| {
                 let name = &parsed.layout.names[*column];
@@ -101,8 +101,9 @@ fn rare(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) -> Option<Stri
     };
     let held_out: usize = counts.iter().sum();
     let of_all_classes = |rows: usize| (rows * counts.len()) as f64;
-    let is_rare =
-        |rows: usize| rows < FEWEST_OF_A_CLASS && of_all_classes(rows) < UNEVEN * held_out as f64;
+    let is_rare = |rows: usize| {
+        rows < FEWEST_OF_A_CLASS && of_all_classes(rows) < RARE_CLASS_FRACTION * held_out as f64
+    };
     let named = counts.iter().zip(&parsed.targets.class_names);
     let rare: Vec<String> = named
         .filter(|(rows, _)| is_rare(**rows))
@@ -208,7 +209,7 @@ fn tells(raw: &Raw, target: &Target<'_>, name: &str) -> Option<String> {
             "is the target `{name}` but for a factor and a constant"
         ));
     }
-    let most = MOST_KINDS.min(raw.rows() / MOST_VALUES);
+    let most = MAX_CATEGORIES.min(raw.rows() / MOST_VALUES);
     let mut of_value: HashMap<u32, u32> = HashMap::new();
     for row in 0..raw.rows() {
         let target = target.bits(row);

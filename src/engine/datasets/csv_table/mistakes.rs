@@ -7,10 +7,10 @@ use csv::Position;
 
 use super::super::{DatasetError, Faults, FilePaths};
 use super::CsvSpec;
-use super::dates::{DATES, days};
+use super::dates::{DATE_FORMATS, days};
 use super::files::DataFile;
 use super::layout::{Layout, Role};
-use super::number_form::{Fits, NumberForm, units_line};
+use super::number_form::{FormCounts, NumberForm, units_line};
 use super::reading::line_of;
 use super::value::Row;
 use crate::base::text::count;
@@ -18,7 +18,7 @@ use crate::diag::list_of;
 use crate::manifest::toml_key;
 
 /// Texts that often mean a missing value.
-pub(super) const NOTHING: [&str; 14] = [
+pub(super) const MISSING_TEXTS: [&str; 14] = [
     "NA", "N/A", "#N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "missing", "-", "?",
     ".",
 ];
@@ -45,7 +45,7 @@ struct Seen {
     text: String,
     place: Option<Position>,
     /// For [`Mistake::NoNumber`]: in which other forms (separators, units) the texts are numbers.
-    fits: Fits,
+    fits: FormCounts,
     /// Index of the file, and index of the column in it.
     file: usize,
     column: usize,
@@ -201,7 +201,7 @@ impl Mistakes {
             }
             let lines = if let Some(form) = numbers(seen) {
                 units.extend(&seen.fits.signs);
-                form.lines(NumberForm {
+                form.toml_lines(NumberForm {
                     decimal: spec.decimal,
                     thousands: spec.thousands,
                 })
@@ -231,7 +231,7 @@ impl Mistakes {
 fn first(text: &str, row: Row<'_>, column: usize) -> Seen {
     Seen {
         count: 0,
-        fits: Fits::default(),
+        fits: FormCounts::default(),
         text: text.to_owned(),
         place: row.record.position().cloned(),
         file: row.file,
@@ -260,14 +260,14 @@ fn remedy(
             format!("columns.{name} = {{ date = {form:?}, missing = \"median\" }}")
         }
         (Mistake::Missing, _) => format!("columns.{name} = {{ missing = \"median\" }}"),
-        (Mistake::NoNumber, _) if NOTHING.contains(&text) => {
+        (Mistake::NoNumber, _) if MISSING_TEXTS.contains(&text) => {
             let known = spec.missing_values.iter().map(|one| format!("{one:?}, "));
             format!("missing-values = [{}{text:?}]", known.collect::<String>())
         }
         (Mistake::NoNumber, Role::Target) if spec.target.len() > 1 => return None,
         (Mistake::NoNumber, Role::Target) => "classes = true".to_owned(),
         (Mistake::NoNumber, _) => {
-            let form = DATES.iter().find(|form| days(form, text).is_some());
+            let form = DATE_FORMATS.iter().find(|form| days(form, text).is_some());
             let (what, missing) = match form {
                 Some(form) => (format!("date = {form:?}"), ", missing = \"median\""),
                 None => ("category = true".to_owned(), ", missing = \"kind\""),

@@ -31,7 +31,7 @@ mod value;
 use std::path::PathBuf;
 
 use super::split::held_out;
-use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Part};
+use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, SplitKind};
 use crate::base::Seed;
 use files::DataFile;
 use reading::SEPARATORS;
@@ -41,7 +41,7 @@ pub use dates::DatePart;
 pub use guess::{ColumnGuess, CsvGuess};
 pub use header::HeaderGuess;
 pub(super) use new_rows::for_each_part;
-pub use parquet::is_contained as is_contained_panic;
+pub use parquet::is_converting_panic;
 pub use rows_spec::TableSplitSpec;
 pub use spec::{CsvSpec, Separator};
 pub use value::{Decimal, Thousands};
@@ -78,14 +78,14 @@ impl CsvSpec {
         let absent = files
             .iter()
             .filter_map(|file| cache.file_digest(&file.path).err());
-        if let Some(error) = absent.reduce(DatasetError::and) {
+        if let Some(error) = absent.reduce(DatasetError::merge_errors) {
             return Err(error);
         }
         let named = files.iter().map(|file| {
             let part = match file.part {
-                Part::Train => "table",
-                Part::Validation => "validation",
-                Part::Test => "test",
+                SplitKind::Train => "table",
+                SplitKind::Validation => "validation",
+                SplitKind::Test => "test",
             };
             (part, file.path.as_path())
         });

@@ -12,8 +12,8 @@ use super::CsvSpec;
 use super::dates::DatePart;
 use super::files::DataFile;
 use super::layout::{Layout, Role, missing_columns};
-use super::parse::{Kinds, Raw};
-use super::prepare::{Values, in_rows, numbers};
+use super::parse::{CategoricalColumn, Raw};
+use super::prepare::{Values, numbers, to_row_major};
 use super::reading::{Rows, reader, separator};
 use super::scan::{Sink, Source, scan};
 use super::value::Value;
@@ -210,7 +210,7 @@ impl<E> Parts<'_, E> {
     fn pass(&mut self) {
         let source_rows = std::mem::take(&mut self.source_rows);
         let mut gathered = std::mem::take(&mut self.gathered);
-        gathered.resize_with(self.layout.places(), || None);
+        gathered.resize_with(self.layout.value_column_count(), || None);
         if source_rows.is_empty() || self.error.is_some() {
             return;
         }
@@ -221,7 +221,7 @@ impl<E> Parts<'_, E> {
                 None => column,
                 Some(part) => {
                     let mut parts = layout.parts.iter();
-                    layout.place_of_part(parts.position(|own| *own == (column, part))?)
+                    layout.part_column_index(parts.position(|own| *own == (column, part))?)
                 }
             };
             Some((column, gathered[from].take()?))
@@ -239,7 +239,7 @@ impl<E> Parts<'_, E> {
             .map(|(column, (place, raw))| prepared(column, raw, self.new_texts.entry(place)))
             .collect();
         let width = self.columns.iter().map(PreparedColumn::width).sum();
-        let features = in_rows(self.columns, &values, source_rows.len());
+        let features = to_row_major(self.columns, &values, source_rows.len());
         let targets = self.targets(targets, source_rows.len());
         let form = Features::Vector { len: width };
         let mut table = Table::new(form, features, targets);
@@ -341,7 +341,7 @@ fn prepared(
 
 /// For every row the index of its text in `names`, or `names.len()` if it is unknown.
 fn places(
-    kinds: &Kinds,
+    kinds: &CategoricalColumn,
     names: &[String],
     new: Entry<'_, usize, BTreeMap<String, usize>>,
 ) -> Vec<u32> {

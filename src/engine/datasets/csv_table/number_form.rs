@@ -1,4 +1,4 @@
-//! [`NumberForm`]: how numbers are written in a table; [`Fits`]: the forms in which some texts are numbers.
+//! [`NumberForm`]: how numbers are written in a table; [`FormCounts`]: the forms in which some texts are numbers.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ pub(super) struct NumberForm {
 }
 
 /// Common forms of numbers, the most likely first.
-pub(super) const FORMS: [NumberForm; 7] = [
+pub(super) const NUMBER_FORMS: [NumberForm; 7] = [
     form(Decimal::Point, None),
     form(Decimal::Point, Some(Thousands::Comma)),
     form(Decimal::Comma, None),
@@ -65,7 +65,7 @@ impl NumberForm {
     }
 
     /// Lines of TOML that set this form, except settings that equal those of `than`.
-    pub(super) fn lines(self, than: Self) -> Vec<String> {
+    pub(super) fn toml_lines(self, than: Self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.decimal != than.decimal {
             lines.push(format!("decimal = {}", json(&self.decimal)));
@@ -112,16 +112,16 @@ pub(super) fn without_unit<'t, 'u>(
     }
 }
 
-/// Counts how many texts are numbers in each form of [`FORMS`].
+/// Counts how many texts are numbers in each form of [`NUMBER_FORMS`].
 #[derive(Debug, Default)]
-pub(super) struct Fits {
+pub(super) struct FormCounts {
     pub(super) texts: usize,
-    of_form: [usize; FORMS.len()],
+    of_form: [usize; NUMBER_FORMS.len()],
     /// Signs found before or after numbers.
     pub(super) signs: BTreeSet<&'static str>,
 }
 
-impl Fits {
+impl FormCounts {
     /// Counts a text; returns its value in the first form in which it is a number, `None` if there is no such form.
     pub(super) fn add(&mut self, text: &str) -> Option<f32> {
         self.texts += 1;
@@ -137,7 +137,7 @@ impl Fits {
         };
         let text = without_unit(text, sign.into_iter());
         let mut first = None;
-        for (form, fits) in FORMS.iter().zip(&mut self.of_form) {
+        for (form, fits) in NUMBER_FORMS.iter().zip(&mut self.of_form) {
             let is_same = form.decimal == Decimal::Point || !text.contains('.');
             let found = plain.filter(|_| is_same).or_else(|| form.number(&text));
             *fits += usize::from(found.is_some());
@@ -147,18 +147,19 @@ impl Fits {
         first
     }
 
-    /// How many of the counted texts are numbers in `form`; 0 for a form that is not in [`FORMS`].
-    pub(super) fn of(&self, form: NumberForm) -> usize {
-        let place = FORMS.iter().position(|one| *one == form);
+    /// How many of the counted texts are numbers in `form`; 0 for a form that is not in [`NUMBER_FORMS`].
+    pub(super) fn matches_in_form(&self, form: NumberForm) -> usize {
+        let place = NUMBER_FORMS.iter().position(|one| *one == form);
         place.map_or(0, |place| self.of_form[place])
     }
 
     /// The form in which most texts are numbers (of equally frequent forms one with this `decimal`). `None` unless
     /// these are more than half of the texts, with at most one sign.
     pub(super) fn likely(&self, decimal: Decimal) -> Option<NumberForm> {
-        let forms = FORMS.iter().copied().rev();
-        let best = forms.max_by_key(|form| (self.of(*form), form.decimal == decimal))?;
-        (2 * self.of(best) > self.texts && self.signs.len() <= 1).then_some(best)
+        let forms = NUMBER_FORMS.iter().copied().rev();
+        let best =
+            forms.max_by_key(|form| (self.matches_in_form(*form), form.decimal == decimal))?;
+        (2 * self.matches_in_form(best) > self.texts && self.signs.len() <= 1).then_some(best)
     }
 }
 
@@ -203,14 +204,14 @@ mod tests {
     #[test]
     fn the_form_of_numbers_is_the_one_of_most_of_them() {
         let likely = |texts: &[&str], decimal| {
-            let mut fits = Fits::default();
+            let mut fits = FormCounts::default();
             for text in texts {
                 fits.add(text);
             }
             let than = form(decimal, None);
             let units: Vec<&str> = fits.signs.iter().copied().collect();
             fits.likely(decimal)
-                .map(|form| (form.lines(than).join(" "), units.concat()))
+                .map(|form| (form.toml_lines(than).join(" "), units.concat()))
         };
         let point = |texts: &[&str]| likely(texts, Decimal::Point);
         let some = |lines: &str, units: &str| Some((lines.to_owned(), units.to_owned()));

@@ -6,7 +6,7 @@ use super::super::{DatasetError, FilePaths, FingerprintCache, Target};
 use super::CsvSpec;
 use super::files::DataFile;
 use super::leaks::remarks;
-use super::parse::{self, MOST_KINDS};
+use super::parse::{self, MAX_CATEGORIES};
 use super::rows::splits;
 use crate::base::Seed;
 use crate::base::hash::short_hash;
@@ -51,9 +51,9 @@ fn read(spec: &CsvSpec) -> Result<Outline, DatasetError> {
     let mut columns = 0;
     for (column, raw) in &parsed.columns {
         let (name, kinds) = (&layout.names[*column], raw.kinds());
-        if kinds > MOST_KINDS {
+        if kinds > MAX_CATEGORIES {
             return Err(DatasetError::Mismatch(format!(
-                "`columns`: `{name}` has {kinds} kinds in {rows} rows, and a category at most {MOST_KINDS}: leave it out by `ignore`"
+                "`columns`: `{name}` has {kinds} kinds in {rows} rows, and a category at most {MAX_CATEGORIES}: leave it out by `ignore`"
             )));
         }
         columns += layout.width(*column, kinds);

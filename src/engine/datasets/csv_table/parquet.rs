@@ -363,7 +363,7 @@ thread_local! {
 }
 
 /// Whether a panic of this thread is being converted into an error about a file; its message is then not printed.
-pub fn is_contained() -> bool {
+pub fn is_converting_panic() -> bool {
     IS_CONTAINED.get()
 }
 

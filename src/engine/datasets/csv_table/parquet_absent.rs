@@ -32,6 +32,6 @@ impl Rows {
 }
 
 /// Whether a panic of this thread is being converted into an error about a file.
-pub fn is_contained() -> bool {
+pub fn is_converting_panic() -> bool {
     false
 }

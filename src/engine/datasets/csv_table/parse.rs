@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 
-use super::super::{DatasetError, Part, Target, Targets};
+use super::super::{DatasetError, SplitKind, Target, Targets};
 use super::CsvSpec;
-use super::files::{DataFile, orders};
+use super::files::{DataFile, column_orders};
 use super::layout::{Layout, Role};
 use super::reading::reader;
 use super::scan::{Scanned, Sink, Source, scan};
 use super::value::Value;
 
 /// Largest number of distinct values of a category.
-pub(super) const MOST_KINDS: usize = 1000;
+pub(super) const MAX_CATEGORIES: usize = 1000;
 
 /// The values of a table, by column.
 pub(super) struct Parsed {
@@ -34,7 +34,7 @@ pub(super) struct Parsed {
 /// The values of a column. A missing number is NaN, a missing text is empty.
 pub(super) enum Raw {
     Numbers(Vec<f32>),
-    Kinds(Kinds),
+    Kinds(CategoricalColumn),
 }
 
 impl Raw {
@@ -42,7 +42,7 @@ impl Raw {
     fn of(value: Value<'_>) -> Self {
         match value {
             Value::Number(_) => Self::Numbers(Vec::new()),
-            Value::Text(_) => Self::Kinds(Kinds::default()),
+            Value::Text(_) => Self::Kinds(CategoricalColumn::default()),
         }
     }
 
@@ -76,13 +76,13 @@ impl Raw {
 
 /// The distinct texts of a column, and the index of each row's text. A missing value is the empty text.
 #[derive(Default)]
-pub(super) struct Kinds {
+pub(super) struct CategoricalColumn {
     pub(super) names: Vec<String>,
     place: HashMap<String, u32>,
     pub(super) of_row: Vec<u32>,
 }
 
-impl Kinds {
+impl CategoricalColumn {
     fn see(&mut self, text: &str) -> u32 {
         if let Some(place) = self.place.get(text) {
             return *place;
@@ -121,7 +121,7 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     let files = DataFile::all(spec)?;
     let (_, names) = reader(&files[0].path, spec.dialect())?;
     let layout = Layout::of(spec, names)?;
-    let orders = orders(&files, spec.dialect(), &layout.names)?;
+    let orders = column_orders(&files, spec.dialect(), &layout.names)?;
     let sources = files.into_iter().zip(orders).map(|(file, order)| {
         let (reader, _) = reader(&file.path, spec.dialect())?;
         Ok(Source::of(file, reader, order))
@@ -129,10 +129,10 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     let scanned = scan(spec, &layout, sources, &mut columns)?;
     let source_files = source_files(&scanned);
     let (source_rows, rows_of_parts) = scanned.rows(&spec.path)?;
-    columns.resize_with(layout.places(), || None);
+    columns.resize_with(layout.value_column_count(), || None);
     let columns = columns.into_iter().map(|raw| raw.map(Raw::sorted));
     let mut columns: Vec<Option<Raw>> = columns.collect();
-    let parts = columns.split_off(layout.place_of_part(0));
+    let parts = columns.split_off(layout.part_column_index(0));
     let key = columns.pop().flatten();
     let mut features = Vec::new();
     let mut numbers = Vec::new();
@@ -192,7 +192,7 @@ fn source_files(scanned: &Scanned) -> Vec<(u32, String)> {
     let of_table = scanned
         .files
         .iter()
-        .filter(|(file, _)| file.part == Part::Train);
+        .filter(|(file, _)| file.part == SplitKind::Train);
     let unnamed = usize::from(of_table.count() == 1);
     let mut first = 0;
     let named = scanned.files.iter().map(|(file, [_, used])| {

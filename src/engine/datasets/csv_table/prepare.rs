@@ -12,7 +12,7 @@ use super::CsvSpec;
 use super::column_spec::Missing;
 use super::dates::DatePart;
 use super::layout::{Layout, Role};
-use super::parse::{Kinds, Parsed, Raw};
+use super::parse::{CategoricalColumn, Parsed, Raw};
 use crate::base::statistics::{mean, median};
 
 /// Number of rows that are written at a time; their features fit into a core's cache.
@@ -81,7 +81,7 @@ pub(super) fn table(spec: &CsvSpec, parsed: Parsed, train: &[u32]) -> Result<Tab
         .map(|one| (one.column, one.values))
         .unzip();
     let width = columns.iter().map(PreparedColumn::width).sum();
-    let features = in_rows(&columns, &values, parsed.rows);
+    let features = to_row_major(&columns, &values, parsed.rows);
     let mut table = Table {
         source_rows: parsed.source_rows,
         source_files: parsed.source_files,
@@ -127,7 +127,7 @@ fn targets(spec: &CsvSpec, normalisation: &mut Normalisation, values: &mut [f32]
 }
 
 /// Joins the features of all columns: `(rows, width)` in row-major order.
-pub(super) fn in_rows(columns: &[PreparedColumn], values: &[Values], rows: usize) -> Vec<f32> {
+pub(super) fn to_row_major(columns: &[PreparedColumn], values: &[Values], rows: usize) -> Vec<f32> {
     let widths: Vec<usize> = columns.iter().map(PreparedColumn::width).collect();
     let width = widths.iter().sum::<usize>();
     let mut features = vec![0.0; rows * width];
@@ -144,7 +144,12 @@ pub(super) fn in_rows(columns: &[PreparedColumn], values: &[Values], rows: usize
 }
 
 /// One-hot features of a category; a category that no training row has is 0 in all of them.
-fn of_kinds(name: &str, part: Option<DatePart>, kinds: Kinds, train: &[u32]) -> Prepared {
+fn of_kinds(
+    name: &str,
+    part: Option<DatePart>,
+    kinds: CategoricalColumn,
+    train: &[u32],
+) -> Prepared {
     let mut known = vec![false; kinds.names.len()];
     for &row in train {
         known[kinds.of_row[row as usize] as usize] = true;

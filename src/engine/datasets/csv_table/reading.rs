@@ -183,7 +183,7 @@ fn damaged(path: &Path, error: &csv::Error) -> DatasetError {
     }
 }
 
-pub(super) fn some_rows(path: &FilePaths, rows: usize) -> Result<(), DatasetError> {
+pub(super) fn check_table_rows(path: &FilePaths, rows: usize) -> Result<(), DatasetError> {
     if (1..=u32::MAX as usize).contains(&rows) {
         return Ok(());
     }

@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use rand::seq::SliceRandom;
 
 use super::super::split::held_out;
-use super::super::{DatasetError, Part, Splits};
-use super::parse::{Kinds, Parsed, Raw};
+use super::super::{DatasetError, SplitKind, Splits};
+use super::parse::{CategoricalColumn, Parsed, Raw};
 use super::{CsvSpec, TableSplitSpec};
 use crate::base::{Purpose, Seed};
 
 /// Words that name a split in the column `split.column`.
-const WORDS: [(&str, Part); 7] = [
-    ("train", Part::Train),
-    ("training", Part::Train),
-    ("validation", Part::Validation),
-    ("val", Part::Validation),
-    ("valid", Part::Validation),
-    ("dev", Part::Validation),
-    ("test", Part::Test),
+const WORDS: [(&str, SplitKind); 7] = [
+    ("train", SplitKind::Train),
+    ("training", SplitKind::Train),
+    ("validation", SplitKind::Validation),
+    ("val", SplitKind::Validation),
+    ("valid", SplitKind::Validation),
+    ("dev", SplitKind::Validation),
+    ("test", SplitKind::Test),
 ];
 
 /// The rows of each split: given by files or a column, otherwise drawn with `seed`.
@@ -32,7 +32,7 @@ pub(super) fn splits(spec: &CsvSpec, parsed: &Parsed, seed: Seed) -> Result<Spli
         (Some(rows), Some(Raw::Kinds(kinds))) if rows.group.is_some() => of_groups(kinds, shares),
         (Some(_), Some(Raw::Kinds(kinds))) => named(spec, kinds)?,
         _ => {
-            return Ok(Splits::drawn(
+            return Ok(Splits::random_stratified(
                 parsed.rows,
                 &parsed.targets.labels,
                 shares,
@@ -59,7 +59,7 @@ fn in_order(values: &[f32], shares: [usize; 2]) -> Splits {
 
 /// Splits whole groups in a random order that is the same for every seed: first the test split, until it has its
 /// fraction of the rows, then the validation split.
-fn of_groups(groups: &Kinds, [validation, test]: [usize; 2]) -> Splits {
+fn of_groups(groups: &CategoricalColumn, [validation, test]: [usize; 2]) -> Splits {
     let mut rows: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (row, group) in (0..).zip(&groups.of_row) {
         rows.entry(*group).or_default().push(row);
@@ -85,7 +85,7 @@ fn of_groups(groups: &Kinds, [validation, test]: [usize; 2]) -> Splits {
 }
 
 /// Splits by a column whose texts are [`WORDS`]; an error if there is another text.
-fn named(spec: &CsvSpec, kinds: &Kinds) -> Result<Splits, DatasetError> {
+fn named(spec: &CsvSpec, kinds: &CategoricalColumn) -> Result<Splits, DatasetError> {
     let part = |kind: &u32| {
         let word = kinds.names[*kind as usize].to_lowercase();
         let found = WORDS.into_iter().find(|(known, _)| *known == word);
@@ -97,7 +97,9 @@ fn named(spec: &CsvSpec, kinds: &Kinds) -> Result<Splits, DatasetError> {
         })
     };
     let parts = kinds.of_row.iter().map(part);
-    Ok(Splits::of(parts.collect::<Result<Vec<Part>, _>>()?))
+    Ok(Splits::from_row_splits(
+        parts.collect::<Result<Vec<SplitKind>, _>>()?,
+    ))
 }
 
 #[cfg(test)]
@@ -105,7 +107,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::super::super::FingerprintCache;
-    use super::super::super::testing::known;
+    use super::super::super::testing::split_sizes;
     use super::super::tests::{columns, message, table};
     use super::*;
     use crate::testing::assert_says;
@@ -135,7 +137,7 @@ mod tests {
     fn split(spec: &CsvSpec) -> Splits {
         let facts = spec.facts(&mut FingerprintCache::default()).unwrap();
         let splits = spec.open(Seed(5)).unwrap().splits;
-        assert_eq!(splits.sizes(), known(&facts));
+        assert_eq!(splits.sizes(), split_sizes(&facts));
         splits
     }
 

@@ -1,13 +1,13 @@
 //! [`scan()`]: every value of a table as a number or a text, and every mistake with its place.
 
-use super::super::{DatasetError, FilePaths, Part};
+use super::super::{DatasetError, FilePaths, SplitKind};
 use super::CsvSpec;
 use super::column_spec::Missing;
-use super::dates::{days, parsed};
+use super::dates::{days, parse_date};
 use super::files::DataFile;
 use super::layout::{Layout, Role};
 use super::mistakes::{Mistake, Mistakes};
-use super::reading::{Rows, for_each_row, some_rows};
+use super::reading::{Rows, check_table_rows, for_each_row};
 use super::value::{Row, Value, label};
 
 /// Receives the values of a file.
@@ -54,22 +54,26 @@ impl Scanned {
     /// A table or a part of it without rows.
     pub(super) fn rows(self, path: &FilePaths) -> Result<(Vec<u32>, [usize; 3]), DatasetError> {
         let mut used_of_parts = [0; 3];
-        for (part, used_of_part) in Part::ALL.into_iter().zip(&mut used_of_parts) {
+        for (part, used_of_part) in SplitKind::ALL.into_iter().zip(&mut used_of_parts) {
             let own = || self.files.iter().filter(|(file, _)| file.part == part);
             let [read, used] = [0, 1].map(|which| own().map(|(_, rows)| rows[which]).sum());
             *used_of_part = used;
             let named: FilePaths = own().map(|(file, _)| file.path.clone()).collect();
-            let shown = if part == Part::Train { path } else { &named };
+            let shown = if part == SplitKind::Train {
+                path
+            } else {
+                &named
+            };
             if used == 0 && read > 0 {
                 return Err(DatasetError::Mismatch(format!(
                     "every row of `{shown}` is left out, as a value with `missing = \"leave-out\"` is missing"
                 )));
             }
             if !named.is_empty() {
-                some_rows(shown, used)?;
+                check_table_rows(shown, used)?;
             }
         }
-        some_rows(path, self.source_rows.len())?;
+        check_table_rows(path, self.source_rows.len())?;
         Ok((self.source_rows, used_of_parts))
     }
 }
@@ -88,7 +92,7 @@ pub(super) fn scan(
         |text: &str| text.is_empty() || spec.missing_values.iter().any(|one| one == text);
     let may_be_left_out: Vec<usize> = (0..layout.names.len())
         .filter(|&column| layout.specs[column].missing == Some(Missing::LeaveOut))
-        .filter(|&column| layout.roles[column] != Role::Ignored || layout.is_key(column))
+        .filter(|&column| layout.roles[column] != Role::Ignored || layout.determines_split(column))
         .collect();
     let mut mistakes = Mistakes::default();
     let mut scanned = Scanned::default();
@@ -142,12 +146,12 @@ fn add_parts(
     is_missing: &dyn Fn(&str) -> bool,
     sink: &mut impl Sink,
 ) {
-    let mut places = layout.place_of_part(0)..;
+    let mut places = layout.part_column_index(0)..;
     for parts in layout.parts.chunk_by(|a, b| a.0 == b.0) {
         let (column, _) = parts[0];
         let text = row.text(column);
         let time = match &layout.roles[column] {
-            Role::Date(form) if !is_missing(text) => parsed(form, text),
+            Role::Date(form) if !is_missing(text) => parse_date(form, text),
             _ => None,
         };
         for ((_, part), place) in parts.iter().zip(&mut places) {

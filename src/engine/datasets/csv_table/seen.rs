@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash};
 
-use super::dates::{DATES, days};
-use super::mistakes::NOTHING;
-use super::number_form::{Fits, NumberForm};
+use super::dates::{DATE_FORMATS, days};
+use super::mistakes::MISSING_TEXTS;
+use super::number_form::{FormCounts, NumberForm};
 use super::value::label;
 use crate::base::text::count;
 
@@ -34,10 +34,10 @@ pub(super) struct Column {
     pub(super) count: usize,
     /// Number of rows in which the text is empty.
     pub(super) empty: usize,
-    /// Number of rows of each text in [`NOTHING`], which may mean a missing value.
+    /// Number of rows of each text in [`MISSING_TEXTS`], which may mean a missing value.
     pub(super) nothing: BTreeMap<&'static str, usize>,
-    /// Number of rows whose text is a number, for each form of numbers; texts in [`NOTHING`] are not counted.
-    pub(super) fits: Fits,
+    /// Number of rows whose text is a number, for each form of numbers; texts in [`MISSING_TEXTS`] are not counted.
+    pub(super) fits: FormCounts,
     /// Number of rows of each text that is a number in no form, for at most [`MOST_TOKENS`] + 1 texts.
     pub(super) others: BTreeMap<String, usize>,
     /// Whether texts among the column's numbers are classes of the target and thus no missing values.
@@ -67,7 +67,7 @@ impl Column {
         } else if self.values.len() <= MOST_VALUES {
             self.values.insert(text.to_owned(), 1);
         }
-        if let Some(nothing) = NOTHING.iter().find(|one| **one == text) {
+        if let Some(nothing) = MISSING_TEXTS.iter().find(|one| **one == text) {
             *self.nothing.entry(nothing).or_default() += 1;
             return;
         }
@@ -85,7 +85,7 @@ impl Column {
         } else if self.others.len() <= MOST_TOKENS {
             self.others.insert(text.to_owned(), 1);
         }
-        let all = || DATES.to_vec();
+        let all = || DATE_FORMATS.to_vec();
         self.no_number += 1;
         let mut forms = self.dates.take().unwrap_or_else(all);
         forms.retain(|form| days(form, text).is_some());
@@ -94,14 +94,17 @@ impl Column {
 
     /// Whether all values are numbers in this form, except texts that may mean missing values.
     pub(super) fn is_number(&self, form: NumberForm) -> bool {
-        let numbers = self.fits.of(form);
-        let others = self.tokens().map(|(_, rows)| rows).sum::<usize>();
+        let numbers = self.fits.matches_in_form(form);
+        let others = self
+            .possible_missing_texts()
+            .map(|(_, rows)| rows)
+            .sum::<usize>();
         numbers > 0 && numbers + others == self.fits.texts && self.fits.signs.len() <= 1
     }
 
     /// Texts in a numeric column that may mean missing values, with their numbers of rows: few distinct texts that are
     /// no numbers, each in several rows. Empty if they are too many.
-    pub(super) fn tokens(&self) -> impl Iterator<Item = (&str, usize)> {
+    pub(super) fn possible_missing_texts(&self) -> impl Iterator<Item = (&str, usize)> {
         let others = || self.others.values();
         let are_few = !self.has_classes
             && self.others.len() <= MOST_TOKENS
@@ -120,7 +123,8 @@ impl Column {
             && texts.all(|text| is_nothing(text) || label(text, form.decimal).is_some())
     }
 
-    /// The first of [`DATES`] that matches all texts, and whether another one matches them too; `None` if none matches.
+    /// The first of [`DATE_FORMATS`] that matches all texts, and whether another one matches them too; `None` if none
+    /// matches.
     pub(super) fn date(&self) -> Option<(&'static str, bool)> {
         let forms = self.dates.as_ref()?;
         let is_date = self.no_number == self.fits.texts;
@@ -129,7 +133,7 @@ impl Column {
     }
 
     /// Number of rows without a value, if the texts `missing` count as missing.
-    pub(super) fn holes(&self, missing: &[&str]) -> usize {
+    pub(super) fn missing_rows(&self, missing: &[&str]) -> usize {
         let of_text = |text: &&str| {
             let rows = self.nothing.get(*text).or_else(|| self.values.get(*text));
             rows.copied().unwrap_or_default()
@@ -175,7 +179,7 @@ impl Column {
 
     /// The number of customers, patients and so on as text, if the column's name says that it identifies them and it
     /// has many, with two or more rows on average; otherwise `None`.
-    pub(super) fn groups(&self) -> Option<String> {
+    pub(super) fn group_count_text(&self) -> Option<String> {
         let name = self.name.to_lowercase();
         let is_named = self.is_named_id() || WHOSE.split(' ').any(|whose| whose == name);
         let is_repeated = self.counted() >= 2 * self.values.len() && self.values.len() > MOST_KINDS;
@@ -193,7 +197,7 @@ impl Column {
     }
 
     /// Why the column only numbers or identifies rows; `None` if it does not.
-    pub(super) fn is_id(&self, rows: usize) -> Option<&'static str> {
+    pub(super) fn id_reason(&self, rows: usize) -> Option<&'static str> {
         let is_counting = self.is_counting && self.count == rows && !self.has_fraction && rows > 2;
         // Beyond the distinct values that are counted, duplicates are not detected.
         let is_distinct = self.values.len() == rows.min(MOST_VALUES + 1) && !self.has_fraction;
@@ -207,14 +211,16 @@ impl Column {
 
 /// Marks columns among whose numbers there are texts that are also classes of a target. Such texts then do not mean
 /// missing values, since that would leave out the rows of a class.
-pub(super) fn keep_classes(columns: &mut [Column], targets: &[usize], form: NumberForm) {
+pub(super) fn mark_class_texts(columns: &mut [Column], targets: &[usize], form: NumberForm) {
     let of_texts = targets.iter().map(|place| &columns[*place]);
     let of_texts = of_texts.filter(|column| !column.is_number(form));
     let classes: BTreeSet<String> = of_texts
         .flat_map(|column| column.values.keys().cloned())
         .collect();
     for column in columns {
-        let has_classes = column.tokens().any(|(text, _)| classes.contains(text));
+        let has_classes = column
+            .possible_missing_texts()
+            .any(|(text, _)| classes.contains(text));
         column.has_classes = has_classes;
     }
 }
@@ -226,7 +232,7 @@ pub(super) fn missing_values(columns: &[Column], form: NumberForm) -> Vec<&str> 
     let nothing = missing
         .clone()
         .flat_map(|column| column.nothing.keys().copied());
-    let tokens = missing.flat_map(|column| column.tokens().map(|(text, _)| text));
+    let tokens = missing.flat_map(|column| column.possible_missing_texts().map(|(text, _)| text));
     let mut missing: Vec<&str> = nothing.chain(tokens).collect();
     missing.sort_unstable();
     missing.dedup();
@@ -234,16 +240,16 @@ pub(super) fn missing_values(columns: &[Column], form: NumberForm) -> Vec<&str> 
 }
 
 /// A guess of how a column is used.
-pub(super) enum Found {
+pub(super) enum ColumnUse {
     /// A feature; `None` if it needs no entry in `columns`, otherwise that entry and the reason for it.
     Feature(Option<(String, String)>),
     /// A column to be ignored; contains the reason.
-    Nothing(String),
+    NotAFeature(String),
 }
 
 impl Column {
     /// A guess of how a feature is read; `gaps` is a text about missing values, empty if there are none.
-    pub(super) fn feature(&self, form: NumberForm, gaps: &str) -> Found {
+    pub(super) fn feature(&self, form: NumberForm, gaps: &str) -> ColumnUse {
         let has_gaps = !gaps.is_empty();
         let entry = |what: &str, missing: &str, why: String| {
             let missing = match (has_gaps, what) {
@@ -256,14 +262,14 @@ impl Column {
             } else {
                 format!("{why}, {gaps}")
             };
-            Found::Feature(Some((format!("{{ {what}{missing} }}"), why)))
+            ColumnUse::Feature(Some((format!("{{ {what}{missing} }}"), why)))
         };
         let kinds = self.values.len();
         if self.is_number(form) {
             return if has_gaps {
                 entry("", "median", String::new())
             } else {
-                Found::Feature(None)
+                ColumnUse::Feature(None)
             };
         }
         if let Some((form, is_ambiguous)) = self.date() {
@@ -278,6 +284,6 @@ impl Column {
             return entry("category = true", "kind", format!("{kinds} kinds"));
         }
         let kinds = self.kinds();
-        Found::Nothing(format!("text, {kinds} different ones"))
+        ColumnUse::NotAFeature(format!("text, {kinds} different ones"))
     }
 }

@@ -1,7 +1,7 @@
 //! Finds images that cannot be decoded, if the manifest leaves them out (`damaged = "leave-out"`).
 //!
-//! Planner ([`reasons`]) and run ([`found`]) decode every image once and cache the result until a file changes: the
-//! planner with its other facts about files, a run in a file in the user's cache folder.
+//! Planner ([`decode_errors`]) and run ([`undecodable`]) decode every image once and cache the result until a file
+//! changes: the planner with its other facts about files, a run in a file in the user's cache folder.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,14 +13,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::{DatasetError, FingerprintCache};
-use super::decode::{Decoding, decode};
+use super::decode::{DecodeOptions, decode};
 use super::pixel_file::{cache_folder, identify};
 use crate::base::{file, temporary};
 
 /// What is done with images that cannot be decoded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Damaged {
+pub enum DamagedImages {
     /// Images that cannot be decoded are an error.
     #[default]
     Error,
@@ -35,11 +35,13 @@ const FACT: &str = "decodes";
 ///
 /// # Errors
 /// [`DatasetError::Unreadable`] if a file cannot be read, since it may be undamaged.
-pub(super) fn reasons(
+pub(super) fn decode_errors(
     files: &[PathBuf],
     cache: &mut FingerprintCache,
 ) -> Result<Vec<String>, DatasetError> {
-    let unknown = files.iter().filter(|path| !cache.knows(path, FACT));
+    let unknown = files
+        .iter()
+        .filter(|path| !cache.has_cached_fact(path, FACT));
     let unknown: Vec<&PathBuf> = unknown.collect();
     let read = unknown.par_iter().map(|path| Ok((*path, reason(path)?)));
     let read = read.collect::<Result<HashMap<&PathBuf, String>, DatasetError>>()?;
@@ -56,7 +58,7 @@ pub(super) fn reasons(
 ///
 /// # Errors
 /// [`DatasetError::Unreadable`] if a file cannot be read.
-pub(super) fn found(files: &[PathBuf]) -> Result<Vec<bool>, DatasetError> {
+pub(super) fn undecodable(files: &[PathBuf]) -> Result<Vec<bool>, DatasetError> {
     let (name, source, is_settled) = identify(files, FACT)?;
     let path = cache_folder().join(format!("{name}.damaged"));
     let known: Option<([u8; 32], Vec<bool>)> = file::read(&path)
@@ -71,7 +73,7 @@ pub(super) fn found(files: &[PathBuf]) -> Result<Vec<bool>, DatasetError> {
     let damaged = files.par_iter().map(|path| Ok(!reason(path)?.is_empty()));
     let damaged = damaged.collect::<Result<Vec<bool>, DatasetError>>()?;
     if is_settled {
-        temporary::remove_left(&cache_folder());
+        temporary::remove_abandoned(&cache_folder());
         // If the file cannot be written, the next run decodes all images again.
         let _ = fs::create_dir_all(cache_folder()).and_then(|()| {
             temporary::replace(&path, |file| {
@@ -83,13 +85,13 @@ pub(super) fn found(files: &[PathBuf]) -> Result<Vec<bool>, DatasetError> {
 }
 
 fn reason(path: &Path) -> Result<String, DatasetError> {
-    let decoding = Decoding {
+    let decoding = DecodeOptions {
         channels: 3,
         is_upright: false,
     };
     match decode(path, decoding) {
         Ok(_) => Ok(String::new()),
-        Err(error @ DatasetError::Damaged { .. }) => Ok(error.within()),
+        Err(error @ DatasetError::Damaged { .. }) => Ok(error.without_path()),
         Err(error) => Err(error),
     }
 }

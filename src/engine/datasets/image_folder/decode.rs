@@ -22,7 +22,7 @@ const JPEG: [u8; 3] = [0xff, 0xd8, 0xff];
 
 /// How an image is converted after decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Decoding {
+pub(super) struct DecodeOptions {
     /// Number of channels: 3 for RGB, 1 for grey.
     pub(super) channels: usize,
     /// Whether the picture is rotated according to its EXIF data.
@@ -33,7 +33,7 @@ pub(super) struct Decoding {
 ///
 /// # Errors
 /// [`DatasetError::Damaged`] with the number of bytes read.
-pub(super) fn decode(path: &Path, decoding: Decoding) -> Result<Image, DatasetError> {
+pub(super) fn decode(path: &Path, decoding: DecodeOptions) -> Result<Image, DatasetError> {
     let (image, orientation) = read(path, png, jpeg)?;
     let image = image.into_channels(decoding.channels);
     if decoding.is_upright {

@@ -11,7 +11,7 @@ use super::ImageFolderSpec;
 use super::augment::{AugmentSpec, Draw};
 use super::decode::decode;
 use super::listing::Listing;
-use super::pixel_file::{Form, PixelFile, cache_folder};
+use super::pixel_file::{PixelFile, StoredFormat, cache_folder};
 use super::pixels::{Image, write as write_pixels};
 
 /// Images that are decoded on each read, unless decoded images are kept in memory or in a file.
@@ -102,7 +102,7 @@ impl Dataset for ImageFolder {
         self.normalisation.clone()
     }
 
-    fn is_decoded(&self) -> bool {
+    fn decodes_or_augments(&self) -> bool {
         true
     }
 
@@ -117,11 +117,11 @@ impl Dataset for ImageFolder {
     /// Stores images at their original size if they are augmented before they are resized, else resized.
     fn keep_decoded_in_file(&self) -> Result<(), DatasetError> {
         if self.file.get().is_none() {
-            let form = Form {
+            let form = StoredFormat {
                 size: (!self.spec.augment.changes_originals()).then_some(self.spec.size),
                 decoding: self.spec.decoding(),
             };
-            let file = PixelFile::of(&cache_folder(), &self.listing.files, form)?;
+            let file = PixelFile::open_or_write(&cache_folder(), &self.listing.files, form)?;
             // If another thread has set the file first, that file is equivalent.
             let _ = self.file.set(file);
         }

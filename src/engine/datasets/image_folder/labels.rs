@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use csv::{ReaderBuilder, StringRecord, Trim};
 
 use super::super::csv_table::{label, number};
-use super::super::{DatasetError, Decimal, Faults, Part};
+use super::super::{DatasetError, Decimal, Faults, SplitKind};
 use super::ImageFolderSpec;
 use super::listing::Listing;
 use super::parts::folders;
@@ -23,7 +23,7 @@ struct Labels<'a> {
     /// Indices of the columns that are to be predicted.
     targets: Vec<usize>,
     /// Names of the folders that are splits, each with its split; empty if no folders are splits.
-    folders: Vec<(&'static str, Part)>,
+    folders: Vec<(&'static str, SplitKind)>,
 }
 
 /// Images, classes, numbers and faults from the rows that have been read.
@@ -37,7 +37,7 @@ struct Rows {
     seen: HashMap<String, usize>,
     files: Vec<PathBuf>,
     names: Vec<String>,
-    parts: Vec<Part>,
+    parts: Vec<SplitKind>,
     values: Vec<f32>,
     /// The class of each row, with the row's line.
     classes: Vec<(String, usize)>,
@@ -170,7 +170,7 @@ impl Labels<'_> {
     }
 
     /// Name (with `/` on every system) and split of the image that `text` names; or what is wrong with it.
-    fn image(&self, rows: &Rows, text: &str) -> Result<(String, Part), String> {
+    fn image(&self, rows: &Rows, text: &str) -> Result<(String, SplitKind), String> {
         if text.is_empty() {
             return Err("nothing there".to_owned());
         }
@@ -190,7 +190,7 @@ impl Labels<'_> {
             return Err(format!("there is no file `{text}`"));
         }
         if self.folders.is_empty() {
-            return Ok((name, Part::Train));
+            return Ok((name, SplitKind::Train));
         }
         let first = parts.first().map_or("", |part| &**part);
         let folder = self.folders.iter().find(|(folder, _)| first == *folder);
@@ -207,7 +207,7 @@ impl Labels<'_> {
         let mut classes: BTreeMap<&str, u32> = BTreeMap::new();
         if rows.faults.is_empty() {
             let trained = rows.classes.iter().zip(&rows.parts);
-            let trained = trained.filter(|(_, part)| **part == Part::Train);
+            let trained = trained.filter(|(_, part)| **part == SplitKind::Train);
             classes = trained.map(|((class, _), _)| (class.as_str(), 0)).collect();
             for (class, line) in &rows.classes {
                 if !classes.contains_key(class.as_str()) {
@@ -220,7 +220,7 @@ impl Labels<'_> {
         if !rows.faults.is_empty() {
             return Err(faulty(&self.path, rows.faults));
         }
-        if !rows.parts.contains(&Part::Train) {
+        if !rows.parts.contains(&SplitKind::Train) {
             return Err(DatasetError::Mismatch(format!(
                 "`{}` names no image to train on",
                 self.path.display()
@@ -241,7 +241,7 @@ impl Labels<'_> {
             has_validation: self
                 .folders
                 .iter()
-                .any(|(_, part)| *part == Part::Validation),
+                .any(|(_, part)| *part == SplitKind::Validation),
             parts: rows.parts,
             values: rows.values,
         })

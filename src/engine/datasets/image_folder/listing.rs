@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::split::validation_rows;
-use super::super::{DatasetError, Faults, FingerprintCache, Part, Splits};
+use super::super::{DatasetError, Faults, FingerprintCache, SplitKind, Splits};
 use super::decode::check_header;
 use super::parts::folders;
 use crate::base::Seed;
@@ -33,7 +33,7 @@ pub(super) struct Listing {
     /// Numbers or labels to predict, `(files, target.values_len())`; empty for classes.
     pub(super) values: Vec<f32>,
     /// The split of every file; all are `Train` if no folders are splits.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<SplitKind>,
     /// Whether there is a folder for the validation split.
     pub(super) has_validation: bool,
 }
@@ -41,7 +41,7 @@ pub(super) struct Listing {
 impl Listing {
     /// Assigns files that have no split yet to the training split.
     pub(super) fn all_to_train(&mut self) {
-        self.parts.resize(self.files.len(), Part::Train);
+        self.parts.resize(self.files.len(), SplitKind::Train);
     }
 
     /// Lists `root` recursively, as torchvision's `ImageFolder` does. Hidden entries and files that are not images are
@@ -59,11 +59,11 @@ impl Listing {
         let mut unknown = Vec::new();
         for (name, part) in splits {
             match part {
-                Part::Train => listing.add_classes("train/", &root.join(name))?,
+                SplitKind::Train => listing.add_classes("train/", &root.join(name))?,
                 _ => listing.add_known_classes(name, &root.join(name), &mut unknown)?,
             }
             listing.parts.resize(listing.files.len(), part);
-            listing.has_validation |= part == Part::Validation;
+            listing.has_validation |= part == SplitKind::Validation;
         }
         listing.all_to_train();
         if unknown.is_empty() {
@@ -168,7 +168,7 @@ impl Listing {
             let checked =
                 cache.cached_fact(path, "image", || check_header(path).map(|()| String::new()));
             if let Err(error) = checked {
-                faults.add(|| (format!("in `{name}`"), error.within()));
+                faults.add(|| (format!("in `{name}`"), error.without_path()));
             }
         }
         faults.help = Some("replace such a file, or move it out of the folder; `damaged = \"leave-out\"` leaves it out".to_owned());
@@ -200,11 +200,11 @@ impl Listing {
         self.remove(damaged);
         let mut is_there = vec![false; self.class_names.len()];
         for (label, part) in self.labels.iter().zip(&self.parts) {
-            is_there[*label as usize] |= *part == Part::Train;
+            is_there[*label as usize] |= *part == SplitKind::Train;
         }
         let missing = is_there.iter().position(|is_there| !is_there);
         let of_class = match missing {
-            None if self.parts.contains(&Part::Train) => return Ok(()),
+            None if self.parts.contains(&SplitKind::Train) => return Ok(()),
             None => String::new(),
             Some(class) => format!(" of the class `{}`", self.class_names[class]),
         };
@@ -229,10 +229,10 @@ impl Listing {
     /// The rows of each split, as given by folders. Without a folder for validation, `fraction` of the training rows of
     /// every class (with numeric targets: of all training rows) becomes the validation split.
     pub(super) fn splits(&self, seed: Seed, fraction: f64) -> Result<Splits, DatasetError> {
-        let mut splits = Splits::of(self.parts.iter().copied());
+        let mut splits = Splits::from_row_splits(self.parts.iter().copied());
         let count = validation_rows(splits.train.len(), fraction)?;
         if !self.has_validation {
-            splits.validate_on(count, &self.labels, seed);
+            splits.move_to_validation(count, &self.labels, seed);
         }
         Ok(splits)
     }

@@ -23,7 +23,7 @@ mod spec;
 mod texture;
 
 use super::split::validation_rows;
-use super::{DatasetError, DatasetFacts, FingerprintCache, OpenDataset, Part};
+use super::{DatasetError, DatasetFacts, FingerprintCache, OpenDataset, SplitKind};
 use crate::base::Seed;
 use folder::ImageFolder;
 use generate::Presence;
@@ -31,7 +31,7 @@ use listing::Listing;
 
 pub use augment::AugmentSpec;
 pub(super) use augment::Draw;
-pub use damaged::Damaged;
+pub use damaged::DamagedImages;
 pub(crate) use pixels::channels_last;
 pub(super) use pixels::{Image, write as write_pixels};
 pub(super) use size::MAX_SIDE;
@@ -56,12 +56,12 @@ impl ImageFolderSpec {
         let labels = labels.iter().map(|path| ("labels", path.as_path()));
         let fingerprint = cache.files_digest(listing.named().chain(labels))?;
         let remark = match self.damaged {
-            Damaged::Error => {
+            DamagedImages::Error => {
                 listing.check_headers(&self.path, cache)?;
                 None
             }
-            Damaged::LeaveOut => {
-                let reasons = damaged::reasons(&listing.files, cache)?;
+            DamagedImages::LeaveOut => {
+                let reasons = damaged::decode_errors(&listing.files, cache)?;
                 let remark = listing.damaged(&reasons, " of all splits");
                 let damaged: Vec<bool> = reasons.iter().map(|why| !why.is_empty()).collect();
                 listing.leave_out(&damaged)?;
@@ -97,7 +97,9 @@ impl ImageFolderSpec {
     /// Whether a folder is the validation split, so that `validation.fraction` has no effect.
     pub(super) fn splits_itself(&self) -> bool {
         let folders = parts::folders(&self.path).unwrap_or_default();
-        folders.iter().any(|(_, part)| *part == Part::Validation)
+        folders
+            .iter()
+            .any(|(_, part)| *part == SplitKind::Validation)
     }
 
     pub(super) fn prepare(
@@ -117,8 +119,8 @@ impl ImageFolderSpec {
     ) -> Result<OpenDataset, DatasetError> {
         self.check()?;
         let mut listing = self.listing()?;
-        if self.damaged == Damaged::LeaveOut {
-            listing.leave_out(&damaged::found(&listing.files)?)?;
+        if self.damaged == DamagedImages::LeaveOut {
+            listing.leave_out(&damaged::undecodable(&listing.files)?)?;
         }
         let splits = listing.splits(seed, validation_fraction)?;
         let dataset = ImageFolder::new(listing, self.clone(), &splits.train);
@@ -128,7 +130,7 @@ impl ImageFolderSpec {
     fn presence(&self) -> Result<Presence, DatasetError> {
         match &self.generate {
             Some(spec) => generate::presence(spec, &self.path),
-            None => Ok(Presence::There),
+            None => Ok(Presence::Exists),
         }
     }
 }

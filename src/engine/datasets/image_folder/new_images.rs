@@ -24,7 +24,7 @@ impl ImageFolderSpec {
         } else {
             Listing::without_labels(&self.path)?
         };
-        let reasons = damaged::reasons(&listing.files, &mut FingerprintCache::default())?;
+        let reasons = damaged::decode_errors(&listing.files, &mut FingerprintCache::default())?;
         let remark = listing.damaged(&reasons, "");
         let damaged: Vec<bool> = reasons.iter().map(|why| !why.is_empty()).collect();
         listing.remove(&damaged);

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use super::super::{DatasetError, Part};
+use super::super::{DatasetError, SplitKind};
 
 /// Names of folders that can be splits, the training split first.
-const FOLDERS: [(&str, Part); 5] = [
-    ("train", Part::Train),
-    ("val", Part::Validation),
-    ("valid", Part::Validation),
-    ("validation", Part::Validation),
-    ("test", Part::Test),
+const FOLDERS: [(&str, SplitKind); 5] = [
+    ("train", SplitKind::Train),
+    ("val", SplitKind::Validation),
+    ("valid", SplitKind::Validation),
+    ("validation", SplitKind::Validation),
+    ("test", SplitKind::Test),
 ];
 
 /// The folders of `root` that are splits, the training split first; empty if the folders of `root` are classes.
@@ -19,10 +19,10 @@ const FOLDERS: [(&str, Part); 5] = [
 ///
 /// # Errors
 /// [`DatasetError::Mismatch`] for two folders of the same split.
-pub(super) fn folders(root: &Path) -> Result<Vec<(&'static str, Part)>, DatasetError> {
-    let is_there = |(name, _): &(&str, Part)| root.join(name).is_dir();
+pub(super) fn folders(root: &Path) -> Result<Vec<(&'static str, SplitKind)>, DatasetError> {
+    let is_there = |(name, _): &(&str, SplitKind)| root.join(name).is_dir();
     let found: Vec<_> = FOLDERS.into_iter().filter(is_there).collect();
-    if found.len() < 2 || found[0].1 != Part::Train {
+    if found.len() < 2 || found[0].1 != SplitKind::Train {
         return Ok(Vec::new());
     }
     for pair in found.windows(2) {

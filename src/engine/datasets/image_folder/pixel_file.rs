@@ -19,15 +19,15 @@ use rayon::prelude::*;
 use super::super::DatasetError;
 use super::super::fingerprint::State;
 use super::Size;
-use super::decode::{Decoding, decode};
+use super::decode::{DecodeOptions, decode};
 use super::pixels::Image;
-use crate::base::temporary::{self, remove_left};
+use crate::base::temporary::{self, remove_abandoned};
 use crate::base::{file, os};
 
 const MAGIC: [u8; 16] = *b"fieldtrial px 2\n"; // version 2: 16-bit values are rounded to 8 bits
 /// Length of a digest in bytes.
-pub(super) const DIGEST: usize = 32;
-const HEADER: usize = MAGIC.len() + 2 * DIGEST;
+pub(super) const DIGEST_LEN: usize = 32;
+const HEADER: usize = MAGIC.len() + 2 * DIGEST_LEN;
 const CHECK: usize = 16;
 const ENTRY: usize = 16 + CHECK;
 
@@ -51,17 +51,17 @@ struct Place {
 
 /// Format of the stored images: size, channels, and whether EXIF orientation is applied.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Form {
+pub(super) struct StoredFormat {
     /// Size to which images were resized; `None` for their original sizes.
     pub(super) size: Option<Size>,
-    pub(super) decoding: Decoding,
+    pub(super) decoding: DecodeOptions,
 }
 
-impl Form {
+impl StoredFormat {
     /// A text that identifies the form. For RGB images it is the same as in earlier versions, so that their files are
     /// replaced.
     fn text(self) -> String {
-        let Decoding {
+        let DecodeOptions {
             channels,
             is_upright,
         } = self.decoding;
@@ -90,7 +90,11 @@ impl PixelFile {
     /// # Errors
     /// [`DatasetError`]: an image whose file size and modification time cannot be read; a folder or file that cannot be
     /// written.
-    pub(super) fn of(folder: &Path, files: &[PathBuf], form: Form) -> Result<Self, DatasetError> {
+    pub(super) fn open_or_write(
+        folder: &Path,
+        files: &[PathBuf],
+        form: StoredFormat,
+    ) -> Result<Self, DatasetError> {
         let (name, source, is_settled) = identify(files, &form.text())?;
         let path = folder.join(format!("{name}.pixels"));
         if let Some(known) = Self::open(&path, &source, files.len(), form.decoding.channels) {
@@ -98,7 +102,7 @@ impl PixelFile {
         }
         let unwritable = |error: io::Error| DatasetError::unwritable(&path, &error);
         fs::create_dir_all(folder).map_err(unwritable)?;
-        remove_left(folder);
+        remove_abandoned(folder);
         let mut file = temporary::create(folder).map_err(unwritable)?;
         write(file.as_file_mut(), &source, files, form).map_err(unwritable)?;
         let bytes = os::map_file(file.as_file()).map_err(unwritable)?;
@@ -116,7 +120,7 @@ impl PixelFile {
         })
     }
 
-    fn open(path: &Path, source: &[u8; DIGEST], count: usize, channels: usize) -> Option<Self> {
+    fn open(path: &Path, source: &[u8; DIGEST_LEN], count: usize, channels: usize) -> Option<Self> {
         let bytes = os::map_file(&file::open(path).ok()?).ok()?;
         Some(Self {
             channels,
@@ -164,7 +168,7 @@ pub(super) fn cache_folder() -> PathBuf {
 pub(super) fn identify(
     files: &[PathBuf],
     form: &str,
-) -> Result<(String, [u8; DIGEST], bool), DatasetError> {
+) -> Result<(String, [u8; DIGEST_LEN], bool), DatasetError> {
     let (mut name, mut source) = (blake3::Hasher::new(), blake3::Hasher::new());
     for hasher in [&mut name, &mut source] {
         hasher.update(format!("{form} {}\n", files.len()).as_bytes());
@@ -186,7 +190,12 @@ pub(super) fn identify(
 }
 
 /// Decodes all images and writes the file. An image that cannot be decoded gets an empty entry; reading it is an error.
-fn write(file: &mut File, source: &[u8; DIGEST], files: &[PathBuf], form: Form) -> io::Result<()> {
+fn write(
+    file: &mut File,
+    source: &[u8; DIGEST_LEN],
+    files: &[PathBuf],
+    form: StoredFormat,
+) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, file);
     let mut offset = HEADER + ENTRY * files.len();
     out.write_all(&vec![0; offset])?;
@@ -214,7 +223,7 @@ fn write(file: &mut File, source: &[u8; DIGEST], files: &[PathBuf], form: Form) 
     out.flush()
 }
 
-fn read(path: &Path, form: Form) -> Option<Image> {
+fn read(path: &Path, form: StoredFormat) -> Option<Image> {
     let image = decode(path, form.decoding).ok()?;
     match form.size {
         Some(size) if size != image.size() => image.resized(size).ok(),
@@ -228,11 +237,11 @@ fn check(pixels: &[u8]) -> [u8; CHECK] {
 }
 
 /// The index of a file with this `source` and `count` images; `None` if the file is invalid.
-fn places(bytes: &[u8], source: &[u8; DIGEST], count: usize) -> Option<Vec<Place>> {
+fn places(bytes: &[u8], source: &[u8; DIGEST_LEN], count: usize) -> Option<Vec<Place>> {
     let header = bytes.get(..HEADER)?;
     let index = bytes.get(HEADER..HEADER + ENTRY * count)?;
     let (magic, digests) = header.split_at(MAGIC.len());
-    let (made_from, digest) = digests.split_at(DIGEST);
+    let (made_from, digest) = digests.split_at(DIGEST_LEN);
     if magic != MAGIC || made_from != source || digest != blake3::hash(index).as_bytes() {
         return None;
     }

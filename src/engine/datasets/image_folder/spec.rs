@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{DatasetError, Features, ImageSize, Target, TargetColumns};
 use super::augment::AugmentSpec;
-use super::damaged::Damaged;
-use super::decode::Decoding;
+use super::damaged::DamagedImages;
+use super::decode::DecodeOptions;
 use super::size::{self, Size};
 use crate::manifest::is_default;
 
@@ -55,7 +55,7 @@ pub struct ImageFolderSpec {
     /// What is done with images that cannot be decoded.
     #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(extend("default" = "error"))]
-    pub damaged: Damaged,
+    pub damaged: DamagedImages,
     /// Random changes of training images.
     #[serde(default)]
     pub augment: AugmentSpec,
@@ -110,7 +110,7 @@ impl ImageFolderSpec {
             size: default_size(),
             channels: default_channels(),
             exif: false,
-            damaged: Damaged::default(),
+            damaged: DamagedImages::default(),
             augment: AugmentSpec::default(),
             generate: None,
         }
@@ -170,8 +170,8 @@ impl ImageFolderSpec {
         Err(DatasetError::Mismatch(wrong.to_owned()))
     }
 
-    pub(super) fn decoding(&self) -> Decoding {
-        Decoding {
+    pub(super) fn decoding(&self) -> DecodeOptions {
+        DecodeOptions {
             channels: self.channels,
             is_upright: self.exif,
         }

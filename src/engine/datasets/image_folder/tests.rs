@@ -3,7 +3,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::super::testing::{augmented, known};
+use super::super::testing::{augmented, split_sizes};
 use super::super::{SampleMut, Target};
 use super::texture::{Class, render};
 use super::*;
@@ -251,7 +251,7 @@ fn generation_writes_once_and_the_stamp_guards_it() {
     let facts = || spec.facts(0.3, &mut FingerprintCache::default());
     let before = facts().unwrap();
     assert_eq!(before.fingerprint, None);
-    assert_eq!(known(&before), [5, 2, 0]);
+    assert_eq!(split_sizes(&before), [5, 2, 0]);
     assert_eq!(before.target, Target::Class { classes: 2 });
 
     let last = std::sync::Mutex::new((0, 0));

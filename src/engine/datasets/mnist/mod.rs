@@ -74,7 +74,7 @@ impl MnistSpec {
         let count = validation_rows(labels.len(), validation_fraction)?;
         pixels.extend(test_pixels);
         labels.extend(test_labels);
-        splits.validate_on(count, &labels, seed);
+        splits.move_to_validation(count, &labels, seed);
         let classes = labels.iter().max().map_or(0, |last| *last as usize + 1);
         let targets = Targets::of_numbered(labels, classes);
         let table = Table::of_pixels(size, pixels, (0.0, 255.0), targets);

@@ -3,7 +3,7 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
-use crate::datasets::testing::{gz, known, read};
+use crate::datasets::testing::{gz, read, split_sizes};
 
 fn idx(dimensions: &[u32], bytes: &[u8]) -> Vec<u8> {
     let mut file = vec![0, 0, 8, dimensions.len() as u8];
@@ -49,8 +49,8 @@ fn the_test_pair_is_the_test_split_and_validation_is_taken_by_class() {
     assert_eq!(features[6..], [1.0; 6]);
 
     let facts = spec.facts(0.2, &mut FingerprintCache::default()).unwrap();
-    assert_eq!(known(&facts), [8, 2, 4]);
-    assert_eq!(open.splits.sizes(), known(&facts));
+    assert_eq!(split_sizes(&facts), [8, 2, 4]);
+    assert_eq!(open.splits.sizes(), split_sizes(&facts));
     assert_eq!(facts.features, open.dataset.features());
     assert_eq!(facts.target, open.dataset.target());
     let labels = spec.path.join("train-labels-idx1-ubyte");

@@ -1,4 +1,4 @@
-use super::super::testing::known;
+use super::super::testing::split_sizes;
 use super::*;
 
 const ALL: [PathProcess; 4] = [
@@ -108,5 +108,5 @@ fn validation_rows_follow_the_seed_and_training_rows_stay_in_order() {
     assert!(open.splits.train.is_sorted());
     let facts = spec(PathProcess::Brownian, 50, 4).facts(0.2).unwrap();
     assert_eq!(open.splits.sizes(), [40, 10, 0]);
-    assert_eq!(known(&facts), open.splits.sizes());
+    assert_eq!(split_sizes(&facts), open.splits.sizes());
 }

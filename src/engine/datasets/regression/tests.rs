@@ -1,7 +1,7 @@
 use super::super::Scale;
-use super::super::testing::{known, read};
+use super::super::testing::{read, split_sizes};
 use super::*;
-use crate::ops::testing::numbers;
+use crate::ops::testing::parse_numbers;
 
 fn spec(samples: usize, target: RegressionTarget) -> RegressionSpec {
     RegressionSpec {
@@ -14,11 +14,11 @@ fn spec(samples: usize, target: RegressionTarget) -> RegressionSpec {
 #[test]
 fn the_first_rows_are_the_same_on_every_machine() {
     let linear = spec(2, RegressionTarget::Linear).generate(2, Purpose::Data);
-    let first: Vec<f32> = numbers("0.5075349 -0.52224827 0.50058424 0.51647186 -0.8134346");
+    let first: Vec<f32> = parse_numbers("0.5075349 -0.52224827 0.50058424 0.51647186 -0.8134346");
     assert_eq!(linear.numbers()[..5], first);
     assert_eq!(linear.targets.values, [0.746_662_26, 1.488_429]);
     let bent = spec(1, RegressionTarget::Nonlinear).generate(1, Purpose::Data);
-    let first: Vec<f32> = numbers("-0.53415495 0.74545234 -0.54416496 -0.745028 0.010752037");
+    let first: Vec<f32> = parse_numbers("-0.53415495 0.74545234 -0.54416496 -0.745028 0.010752037");
     assert_eq!(bent.numbers(), first);
     assert_eq!(bent.targets.values, [1.653_741]);
 }
@@ -93,7 +93,7 @@ fn facts_need_no_rows() {
         spec.facts().unwrap()
     };
     for (samples, sizes) in [(1, [1, 0, 0]), (7, [5, 1, 1]), (1003, [703, 150, 150])] {
-        assert_eq!(known(&facts(7, samples)), sizes);
+        assert_eq!(split_sizes(&facts(7, samples)), sizes);
     }
     assert_ne!(facts(7, 1000).fingerprint, facts(8, 1000).fingerprint);
 }

@@ -15,7 +15,7 @@ const LENGTH: usize = size_of::<u64>();
 /// Largest size in bytes of a header that is read.
 const LONGEST_HEADER: u64 = 100_000_000;
 
-/// Name, type and shape of a tensor whose values [`stream`] writes.
+/// Name, type and shape of a tensor whose values [`write_streamed`] writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Dotted name, such as `layers.0.weight`.
@@ -47,7 +47,7 @@ pub fn write(path: &Path, tensors: &[Tensor], metadata: &Metadata) -> Result<(),
         shape: tensor.shape.clone(),
     };
     let entries: Vec<Entry> = tensors.iter().map(entry).collect();
-    stream(path, metadata, &entries, |file| {
+    write_streamed(path, metadata, &entries, |file| {
         let mut values = tensors.iter().map(|tensor| bytes(&tensor.values));
         let written = values.try_for_each(|values| file.write_all(&values));
         written.map_err(|source| CheckpointError::io(path, source))
@@ -59,7 +59,7 @@ pub fn write(path: &Path, tensors: &[Tensor], metadata: &Metadata) -> Result<(),
 ///
 /// # Errors
 /// As [`write()`], and those of `fill`.
-pub fn stream(
+pub fn write_streamed(
     path: &Path,
     metadata: &Metadata,
     entries: &[Entry],

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::layers::names::Unmatched;
+use crate::layers::names::UnmatchedPatterns;
 use crate::ops::OpError;
 
 /// Why weights could not be read, written or loaded into a model.
@@ -35,7 +35,7 @@ pub enum CheckpointError {
     },
     /// Patterns of parameters in the manifest that match no name.
     #[error(transparent)]
-    Unmatched(#[from] Unmatched),
+    Unmatched(#[from] UnmatchedPatterns),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] OpError),

@@ -6,7 +6,7 @@
 mod file;
 mod mismatch;
 
-pub use file::{Entry, read, read_metadata, stream, write};
+pub use file::{Entry, read, read_metadata, write, write_streamed};
 pub(crate) use file::{bytes, values};
 pub use mismatch::CheckpointError;
 
@@ -130,7 +130,7 @@ pub fn load_except<D: Backend>(
         let own = snapshot(device, module).map_err(OpError::from)?;
         let known: Vec<String> = own.iter().map(|tensor| tensor.name.clone()).collect();
         let in_file: Vec<String> = tensors.iter().map(|tensor| tensor.name.clone()).collect();
-        names::check("fresh", fresh, &known, &in_file)?;
+        names::check_patterns("fresh", fresh, &known, &in_file)?;
         let matches = names::matcher(fresh);
         let is_fresh = |tensor: &Tensor| matches(&tensor.name);
         tensors.retain(|tensor| !is_fresh(tensor));

@@ -7,7 +7,7 @@ mod template;
 pub(crate) use parameter::text;
 pub use parameter::{Parameter, ParameterKind};
 pub(crate) use template::escaped;
-pub use template::{RUN_WORDS, Template};
+pub use template::{RUN_PLACEHOLDERS, Template};
 
 use std::collections::BTreeMap;
 
@@ -233,11 +233,11 @@ impl CommandSpec {
     /// Whether the program receives the split (`{split}` in `run`), so that its results can be compared with those of
     /// other models.
     pub(crate) fn is_given_split(&self) -> bool {
-        self.is_named("split")
+        self.has_placeholder("split")
     }
 
     /// Whether an argument in `run` contains the placeholder `{name}`.
-    pub(crate) fn is_named(&self, name: &str) -> bool {
+    pub(crate) fn has_placeholder(&self, name: &str) -> bool {
         let templates = self.run.iter().flat_map(|text| Template::read(text));
         templates
             .into_iter()
@@ -269,7 +269,10 @@ impl CommandSpec {
         if self.scrape.is_empty() || self.pass != ParameterPassing::None {
             return Vec::new();
         }
-        let unreached = self.parameters.keys().filter(|name| !self.is_named(name));
+        let unreached = self
+            .parameters
+            .keys()
+            .filter(|name| !self.has_placeholder(name));
         let mistake = |name: &String| {
             let path = ["parameters".to_owned(), name.clone()];
             let message =

@@ -104,7 +104,7 @@ fn wrong_name(name: &str) -> Option<String> {
             "a parameter has lower-case letters, digits and `_`, not `{name}`"
         ));
     }
-    let is_of_run = super::RUN_WORDS.contains(&name);
+    let is_of_run = super::RUN_PLACEHOLDERS.contains(&name);
     is_of_run.then(|| format!("`{name}` is given by the run; a parameter needs another name"))
 }
 

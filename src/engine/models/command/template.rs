@@ -1,7 +1,7 @@
 //! [`Template`]: an argument of a command with placeholders in braces.
 
 /// Names of placeholders whose values are known only when a run begins.
-pub const RUN_WORDS: [&str; 6] = ["seed", "threads", "device", "dataset", "split", "folder"];
+pub const RUN_PLACEHOLDERS: [&str; 6] = ["seed", "threads", "device", "dataset", "split", "folder"];
 
 /// An argument, split into text and placeholders (names in braces).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::Form;
 use super::fuse::fused;
 use super::layer::{AttentionLayer, ConvLayer, Layer, LayerKind};
-use super::network::{BatchNormNode, LinearNode, Network, Node, Weight};
+use super::network::{BatchNormNode, LinearNode, Network, Node, ParameterIndex};
 use super::statistics::Statistics;
 use crate::layers::Init;
 use crate::ops::{
@@ -41,7 +41,7 @@ impl<D: Kernels> Network<D> {
 struct Builder<'a, 'b, D: Kernels> {
     init: &'a mut Init<'b, D>,
     parameters: Vec<(String, Parameter<D>)>,
-    positions: BTreeMap<String, Weight>,
+    positions: BTreeMap<String, ParameterIndex>,
     statistics: Statistics<D>,
 }
 
@@ -59,7 +59,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
     }
 
     /// Adds the parameter `name` of `layer`; returns its index.
-    fn put(&mut self, layer: &Layer, name: &str, parameter: Parameter<D>) -> Weight {
+    fn put(&mut self, layer: &Layer, name: &str, parameter: Parameter<D>) -> ParameterIndex {
         let name = format!("{}.{name}", layer.name);
         self.positions.insert(name.clone(), self.parameters.len());
         self.parameters.push((name, parameter));
@@ -74,22 +74,28 @@ impl<D: Kernels> Builder<'_, '_, D> {
         shape: Shape,
         layout: Layout,
         bound: f32,
-    ) -> Result<Weight> {
+    ) -> Result<ParameterIndex> {
         let parameter = self.init.uniform(shape, layout, bound)?;
         Ok(self.put(layer, name, parameter))
     }
 
-    fn constant(&mut self, layer: &Layer, name: &str, len: usize, value: f32) -> Result<Weight> {
+    fn constant(
+        &mut self,
+        layer: &Layer,
+        name: &str,
+        len: usize,
+        value: f32,
+    ) -> Result<ParameterIndex> {
         let parameter = self.init.constant([len].into(), value)?;
         Ok(self.put(layer, name, parameter))
     }
 
-    fn normal(&mut self, layer: &Layer, shape: Shape, std: f64) -> Result<Weight> {
+    fn normal(&mut self, layer: &Layer, shape: Shape, std: f64) -> Result<ParameterIndex> {
         let parameter = self.init.normal(shape, Layout::Plain, std as f32)?;
         Ok(self.put(layer, "weight", parameter))
     }
 
-    fn affine(&mut self, layer: &Layer) -> Result<[Weight; 2]> {
+    fn affine(&mut self, layer: &Layer) -> Result<[ParameterIndex; 2]> {
         let features = layer.output.last();
         Ok([
             self.constant(layer, "weight", features, 1.0)?,
@@ -98,7 +104,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
     }
 
     /// The index of the weight with the full name `tie`, and whether it is stored in PyTorch's layout.
-    fn tied(&self, tie: &str) -> Result<(Weight, bool)> {
+    fn tied(&self, tie: &str) -> Result<(ParameterIndex, bool)> {
         let position = self.positions.get(tie).copied();
         let position = position
             .ok_or_else(|| OpError::shape("tie", format!("there is no parameter `{tie}`")))?;

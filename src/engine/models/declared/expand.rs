@@ -66,7 +66,7 @@ pub(super) struct State {
 }
 
 /// A weight with a name in the manifest, which other layers can share.
-pub(super) struct Named {
+pub(super) struct NamedWeight {
     pub(super) parameter: String,
     pub(super) shape: Vec<usize>,
 }
@@ -78,7 +78,7 @@ pub(super) struct Expander<'a> {
     pub(super) target: Target,
     pub(super) mistakes: Vec<Mistake>,
     /// Weights that layers can share, by the `name` of the layer that owns them.
-    pub(super) named: BTreeMap<String, Named>,
+    pub(super) named: BTreeMap<String, NamedWeight>,
     count: usize,
     /// Names of the blocks that are being inserted, to detect a block that contains itself.
     blocks: Vec<String>,
@@ -158,7 +158,7 @@ impl Expander<'_> {
         let Some(name) = &item.name else { return };
         let own = layer.parameters().into_iter().next();
         if let Some(weight) = own.filter(|own| own.name == "weight") {
-            let named = Named {
+            let named = NamedWeight {
                 parameter: format!("{}.weight", layer.name),
                 shape: weight.shape,
             };

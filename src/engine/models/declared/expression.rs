@@ -35,7 +35,7 @@ pub(super) enum Extreme {
 
 /// A mistake in an expression, with its byte range in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct ExpressionError {
     pub(super) message: String,
     pub(super) span: Range<usize>,
 }
@@ -56,9 +56,9 @@ impl Amount {
 
 impl Expression {
     /// Parses `text`: numbers, names (`here.channels`), `+ - * /`, parentheses, `min(a, b)`, `max(a, b)`.
-    pub(super) fn parse(text: &str) -> Result<Self, Wrong> {
+    pub(super) fn parse(text: &str) -> Result<Self, ExpressionError> {
         if text.len() > LENGTH {
-            return Err(Wrong {
+            return Err(ExpressionError {
                 message: format!("an expression has at most {LENGTH} characters"),
                 span: 0..text.len(),
             });
@@ -94,10 +94,10 @@ impl Expression {
     pub(super) fn evaluate(
         &self,
         lookup: &dyn Fn(&str) -> Result<Amount, String>,
-    ) -> Result<Amount, Wrong> {
+    ) -> Result<Amount, ExpressionError> {
         match self {
             Self::Number(number) => Ok(*number),
-            Self::Name(name, span) => lookup(name).map_err(|message| Wrong {
+            Self::Name(name, span) => lookup(name).map_err(|message| ExpressionError {
                 message,
                 span: span.clone(),
             }),
@@ -107,13 +107,15 @@ impl Expression {
             }),
             Self::Binary(operator, left, right, span) => {
                 let (left, right) = (left.evaluate(lookup)?, right.evaluate(lookup)?);
-                operator.apply(left, right).map_err(|message| Wrong {
-                    message,
-                    span: span.clone(),
-                })
+                operator
+                    .apply(left, right)
+                    .map_err(|message| ExpressionError {
+                        message,
+                        span: span.clone(),
+                    })
             }
             Self::Extreme(which, all) => {
-                let values: Result<Vec<Amount>, Wrong> =
+                let values: Result<Vec<Amount>, ExpressionError> =
                     all.iter().map(|one| one.evaluate(lookup)).collect();
                 let better = |one: Amount, other: Amount| {
                     let is_less = other.as_f64() < one.as_f64();
@@ -185,22 +187,22 @@ impl Parser<'_> {
         is_next
     }
 
-    fn unexpected(&self, expected: &str) -> Wrong {
+    fn unexpected(&self, expected: &str) -> ExpressionError {
         let next = self.rest().chars().next();
         let found = next.map_or("the end".to_owned(), |next| format!("`{next}`"));
         let end = self.at + next.map_or(0, char::len_utf8);
-        Wrong {
+        ExpressionError {
             message: format!("expected {expected}, found {found}"),
             span: self.at..end,
         }
     }
 
-    fn sum(&mut self) -> Result<Expression, Wrong> {
+    fn sum(&mut self) -> Result<Expression, ExpressionError> {
         self.depth += 1;
         if self.depth > DEPTH {
             let span = self.at..self.text.len();
             let message = format!("parentheses are nested deeper than {DEPTH}");
-            return Err(Wrong { message, span });
+            return Err(ExpressionError { message, span });
         }
         let sum = self.chain(
             &[('+', Operator::Add), ('-', Operator::Subtract)],
@@ -210,7 +212,7 @@ impl Parser<'_> {
         sum
     }
 
-    fn product(&mut self) -> Result<Expression, Wrong> {
+    fn product(&mut self) -> Result<Expression, ExpressionError> {
         self.chain(
             &[('*', Operator::Multiply), ('/', Operator::Divide)],
             Self::factor,
@@ -221,8 +223,8 @@ impl Parser<'_> {
     fn chain(
         &mut self,
         operators: &[(char, Operator)],
-        operand: fn(&mut Self) -> Result<Expression, Wrong>,
-    ) -> Result<Expression, Wrong> {
+        operand: fn(&mut Self) -> Result<Expression, ExpressionError>,
+    ) -> Result<Expression, ExpressionError> {
         self.skip_spaces();
         let start = self.at;
         let mut left = operand(self)?;
@@ -234,7 +236,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn factor(&mut self) -> Result<Expression, Wrong> {
+    fn factor(&mut self) -> Result<Expression, ExpressionError> {
         let mut is_negative = false;
         while self.takes('-') {
             is_negative = !is_negative;
@@ -247,7 +249,7 @@ impl Parser<'_> {
         })
     }
 
-    fn atom(&mut self) -> Result<Expression, Wrong> {
+    fn atom(&mut self) -> Result<Expression, ExpressionError> {
         if self.takes('(') {
             let inner = self.sum()?;
             return if self.takes(')') {
@@ -269,7 +271,7 @@ impl Parser<'_> {
         if first.is_ascii_digit() || first == '.' {
             let whole = word.parse().ok().map(Amount::Whole);
             let real = || word.parse().ok().map(Amount::Real);
-            let number = whole.or_else(real).ok_or_else(|| Wrong {
+            let number = whole.or_else(real).ok_or_else(|| ExpressionError {
                 message: format!("`{word}` is not a number"),
                 span,
             });
@@ -298,7 +300,7 @@ impl Parser<'_> {
 mod tests {
     use super::*;
 
-    fn value(text: &str) -> Result<Amount, Wrong> {
+    fn value(text: &str) -> Result<Amount, ExpressionError> {
         Expression::parse(text)?.evaluate(&|name| match name {
             "width" => Ok(Amount::Whole(32)),
             "rate" => Ok(Amount::Real(0.5)),
@@ -340,7 +342,11 @@ mod tests {
             ("9223372036854775807 + 1", "the result is too large", 0..23),
         ] {
             let message = message.to_owned();
-            assert_eq!(value(text), Err(Wrong { message, span }), "{text}");
+            assert_eq!(
+                value(text),
+                Err(ExpressionError { message, span }),
+                "{text}"
+            );
         }
         for text in ["(".repeat(900), "1+".repeat(10_000)] {
             assert!(value(&text).is_err());

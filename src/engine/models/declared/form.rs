@@ -50,7 +50,7 @@ impl Form {
     }
 
     /// The form that a model's output must have for a dataset's targets; `None` without targets.
-    pub(super) fn wanted(target: Target) -> Option<Self> {
+    pub(super) fn of_output(target: Target) -> Option<Self> {
         match target {
             Target::Values { len } | Target::Labels { len } => Some(Self::Row { features: len }),
             Target::Class { classes } => Some(Self::Row { features: classes }),

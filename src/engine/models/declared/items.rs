@@ -43,7 +43,7 @@ pub(super) struct Settings {
     pub(super) word: &'static Word,
     pub(super) argument: Option<Number>,
     pub(super) numbers: BTreeMap<&'static str, Number>,
-    pub(super) truths: BTreeMap<&'static str, Truth>,
+    pub(super) truths: BTreeMap<&'static str, BoolOption>,
     pub(super) tie: Option<String>,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Number {
 
 /// A boolean option: `true`, `false` or the name of a boolean parameter.
 #[derive(Debug, Clone)]
-pub(super) enum Truth {
+pub(super) enum BoolOption {
     Is(bool),
     Parameter(String),
 }

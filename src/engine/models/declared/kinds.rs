@@ -9,9 +9,9 @@ use serde_json::Value as Json;
 use super::Mistake;
 use super::expand::{Expander, Found, MistakeNoted, State};
 use super::form::{Form, grouped};
-use super::items::{Item, Settings, Truth};
+use super::items::{BoolOption, Item, Settings};
 use super::layer::{AttentionLayer, ConvLayer, Layer, LayerKind};
-use super::shapes::{self, Refusal};
+use super::shapes::{self, ShapeError};
 use crate::diag::did_you_mean;
 use crate::ops::{Activation, PoolOptions};
 
@@ -55,14 +55,14 @@ impl Expander<'_> {
     ) -> Found<(LayerKind, Form)> {
         let word = item.word();
         let message = match shapes::output(&kind, form) {
-            Ok(output) => return Ok((kind.completed(form), output)),
-            Err(Refusal::Needs(what)) if after.is_empty() => {
+            Ok(output) => return Ok((kind.with_input_sizes(form), output)),
+            Err(ShapeError::Needs(what)) if after.is_empty() => {
                 format!("`{word}` needs {what}; the dataset has {form}")
             }
-            Err(Refusal::Needs(what)) => {
+            Err(ShapeError::Needs(what)) => {
                 format!("`{word}` needs {what}; after `{after}` there is {form}")
             }
-            Err(Refusal::Because(why)) => format!("`{word}`: {why}"),
+            Err(ShapeError::Because(why)) => format!("`{word}`: {why}"),
         };
         let mistake = Mistake::new(&item.path_of(word), message).of_key();
         self.mistakes.push(mistake);
@@ -154,8 +154,8 @@ impl Reading<'_, '_> {
 
     fn truth(&self, name: &str, default: bool) -> bool {
         match self.settings.truths.get(name) {
-            Some(Truth::Is(truth)) => *truth,
-            Some(Truth::Parameter(parameter)) => {
+            Some(BoolOption::Is(truth)) => *truth,
+            Some(BoolOption::Parameter(parameter)) => {
                 self.own.spec.parameters.get(parameter) == Some(&Json::Bool(true))
             }
             None => default,

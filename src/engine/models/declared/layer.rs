@@ -203,7 +203,7 @@ pub enum Join {
 
 /// A parameter or a buffer of a layer: the last part of its name, and its shape in PyTorch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tensor {
+pub struct TensorShape {
     /// The last part of the name: `weight`, `in_proj_bias`, ….
     pub name: &'static str,
     /// Sizes of the dimensions in PyTorch.
@@ -223,14 +223,14 @@ impl Layer {
     }
 
     /// Whether the layer is, or contains, a batch norm whose input has only one value per channel and sample.
-    pub fn normalises_rows(&self) -> bool {
+    pub fn has_one_value_batch_norm(&self) -> bool {
         let is_own = matches!(self.kind, LayerKind::BatchNorm { .. }) && self.input.rows() == 1;
         is_own
             || self
                 .inner()
                 .into_iter()
                 .flatten()
-                .any(Self::normalises_rows)
+                .any(Self::has_one_value_batch_norm)
     }
 
     /// Whether the output is the input's memory with another shape (a view).
@@ -243,13 +243,13 @@ impl Layer {
     }
 
     /// The layer's own parameters in PyTorch's order, without those of inner layers and shared ones of other layers.
-    pub fn parameters(&self) -> Vec<Tensor> {
-        let tensor = |name, shape: &[usize]| Tensor {
+    pub fn parameters(&self) -> Vec<TensorShape> {
+        let tensor = |name, shape: &[usize]| TensorShape {
             name,
             shape: shape.to_vec(),
         };
         let (inputs, last) = (self.input.last(), self.output.last());
-        let with_bias = |weight: Option<Tensor>, bias: bool, outputs: usize| {
+        let with_bias = |weight: Option<TensorShape>, bias: bool, outputs: usize| {
             let bias = bias.then(|| tensor("bias", &[outputs]));
             weight.into_iter().chain(bias).collect()
         };

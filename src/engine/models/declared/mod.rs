@@ -26,7 +26,7 @@ mod values;
 mod words;
 
 pub use form::Form;
-pub use layer::{ConvLayer, Join, Layer, LayerKind, Tensor};
+pub use layer::{ConvLayer, Join, Layer, LayerKind, TensorShape};
 pub use network::{Input, Network};
 pub use spec::{BlockSpec, LayersSpec, Mistake};
 pub use statistics::StatisticsUpdate;

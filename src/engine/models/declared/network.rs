@@ -9,7 +9,7 @@ use super::layer::Join;
 use super::statistics::{Statistics, StatisticsUpdate};
 use crate::device::Buffer;
 use crate::ops::{
-    self, Activation, AttentionOptions, Combine, Conv2dOptions, Convolution, Kernels, Module,
+    self, Activation, AttentionOptions, Combine, Conv2dOptions, ConvAlgorithm, Kernels, Module,
     Parameter, Pass, Path, Pool, PoolOptions, Result, Var,
 };
 
@@ -19,24 +19,24 @@ pub struct Network<D: Kernels> {
     /// Parameters, with PyTorch's names.
     pub(super) parameters: Vec<(String, Parameter<D>)>,
     pub(super) statistics: RefCell<Statistics<D>>,
-    pub(super) convolution: Convolution,
+    pub(super) convolution: ConvAlgorithm,
 }
 
 /// Index of a parameter in [`Network::parameters`].
-pub(super) type Weight = usize;
+pub(super) type ParameterIndex = usize;
 
 #[derive(Debug)]
 pub(super) struct LinearNode {
-    pub(super) weight: Weight,
+    pub(super) weight: ParameterIndex,
     /// Whether the weight is stored as `(outputs, inputs)`, as that of an embedding with which it may be shared.
     pub(super) is_transposed: bool,
-    pub(super) bias: Option<Weight>,
+    pub(super) bias: Option<ParameterIndex>,
     pub(super) activation: Activation,
 }
 
 #[derive(Debug)]
 pub(super) struct BatchNormNode {
-    pub(super) affine: [Weight; 2],
+    pub(super) affine: [ParameterIndex; 2],
     /// Index of the norm in [`Network::statistics`].
     pub(super) statistics: usize,
     pub(super) eps: f32,
@@ -48,8 +48,8 @@ pub(super) struct BatchNormNode {
 pub(super) enum Node {
     Linear(LinearNode),
     Conv {
-        weight: Weight,
-        bias: Option<Weight>,
+        weight: ParameterIndex,
+        bias: Option<ParameterIndex>,
         options: Conv2dOptions,
     },
     Pool(Pool, PoolOptions),
@@ -62,27 +62,27 @@ pub(super) enum Node {
     Transpose,
     Patches(usize),
     Tokens,
-    Embedding(Weight),
-    PositionEmbedding(Weight),
-    ClassToken(Weight),
+    Embedding(ParameterIndex),
+    PositionEmbedding(ParameterIndex),
+    ClassToken(ParameterIndex),
     FirstToken,
     Attention {
-        input: (Weight, Option<Weight>),
-        output: (Weight, Option<Weight>),
+        input: (ParameterIndex, Option<ParameterIndex>),
+        output: (ParameterIndex, Option<ParameterIndex>),
         options: AttentionOptions,
     },
     BatchNorm(BatchNormNode),
     GroupNorm {
-        affine: [Weight; 2],
+        affine: [ParameterIndex; 2],
         groups: usize,
         activation: Activation,
     },
     LayerNorm {
-        affine: [Weight; 2],
+        affine: [ParameterIndex; 2],
         eps: f32,
     },
     RmsNorm {
-        weight: Weight,
+        weight: ParameterIndex,
         eps: f32,
     },
     Dropout(f32),
@@ -127,7 +127,7 @@ impl<D: Kernels> Network<D> {
         self.statistics.get_mut().update(device, update)
     }
 
-    fn var(&self, weight: Weight) -> Var<D> {
+    fn var(&self, weight: ParameterIndex) -> Var<D> {
         self.parameters[weight].1.var()
     }
 
@@ -150,7 +150,7 @@ impl<D: Kernels> Network<D> {
             } => {
                 let (weight, bias) = (self.var(*weight), bias.map(|bias| self.var(bias)));
                 let by = self.convolution;
-                ops::conv2d_by(by, pass, x, &weight, bias.as_ref(), *options)
+                ops::conv2d_with_algorithm(by, pass, x, &weight, bias.as_ref(), *options)
             }
             Node::Pool(pool, options) => ops::pool(pass, x, *pool, *options),
             Node::Mean => ops::mean_positions(pass, x),
@@ -191,7 +191,9 @@ impl<D: Kernels> Network<D> {
                 options,
             } => {
                 let linear =
-                    |pass: &mut Pass<D>, x: &Var<D>, (weight, bias): (Weight, Option<Weight>)| {
+                    |pass: &mut Pass<D>,
+                     x: &Var<D>,
+                     (weight, bias): (ParameterIndex, Option<ParameterIndex>)| {
                         let bias = bias.map(|bias| self.var(bias));
                         ops::linear(
                             pass,
@@ -312,7 +314,7 @@ impl<D: Kernels> Network<D> {
         }
         let [mean, variance] = kept.running(node.statistics, pass.device())?;
         let activation = node.activation;
-        ops::batch_norm_frozen(pass, x, &gamma, &beta, &mean, &variance, eps, activation)
+        ops::batch_norm_inference(pass, x, &gamma, &beta, &mean, &variance, eps, activation)
     }
 }
 

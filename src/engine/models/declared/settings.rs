@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde_json::{Map, Value as Json};
 
-use super::expression::{Amount, Expression, Wrong};
-use super::items::{Number, Reader, Settings, Truth, kind};
+use super::expression::{Amount, Expression, ExpressionError};
+use super::items::{BoolOption, Number, Reader, Settings, kind};
 use super::spec::{Mistake, below};
 use super::words::{Kind, Word};
 use crate::diag::{did_you_mean, list};
@@ -105,13 +105,18 @@ impl Reader<'_> {
         name.map(str::to_owned)
     }
 
-    pub(super) fn truth(&mut self, name: &str, value: &Json, path: &[String]) -> Option<Truth> {
+    pub(super) fn truth(
+        &mut self,
+        name: &str,
+        value: &Json,
+        path: &[String],
+    ) -> Option<BoolOption> {
         match value {
-            Json::Bool(truth) => return Some(Truth::Is(*truth)),
+            Json::Bool(truth) => return Some(BoolOption::Is(*truth)),
             Json::String(parameter) => match self.spec.parameters.get(parameter) {
                 Some(Json::Bool(_)) => {
                     self.used.insert(parameter.clone());
-                    return Some(Truth::Parameter(parameter.clone()));
+                    return Some(BoolOption::Parameter(parameter.clone()));
                 }
                 Some(other) => {
                     self.used.insert(parameter.clone());
@@ -141,7 +146,7 @@ impl Reader<'_> {
                 Ok(expression) => expression,
                 Err(wrong) => {
                     self.has_unread = true;
-                    self.mistakes.push(Mistake::within(path, wrong));
+                    self.mistakes.push(Mistake::in_expression(path, wrong));
                     return None;
                 }
             },
@@ -196,7 +201,8 @@ impl Reader<'_> {
         } else {
             did_you_mean(name, all.iter().copied())
         };
-        let mistake = Mistake::within(path, Wrong { message, span }).maybe_help(advice);
+        let mistake =
+            Mistake::in_expression(path, ExpressionError { message, span }).maybe_help(advice);
         let help = format!("names are {}", list(all));
         self.mistakes.push(mistake.help(help));
         false

@@ -6,18 +6,18 @@ use crate::datasets::ImageSize;
 use crate::ops::PoolOptions;
 
 /// Why an input does not fit a layer.
-pub(super) enum Refusal {
+pub(super) enum ShapeError {
     /// The layer needs another form of input, such as "an image".
     Needs(&'static str),
     /// The sizes of the input do not fit, for this reason (a sentence).
     Because(String),
 }
 
-use Refusal::{Because, Needs};
+use ShapeError::{Because, Needs};
 
 /// The form of the output of a layer without inner layers.
 #[expect(clippy::too_many_lines, reason = "a list of all words")]
-pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
+pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, ShapeError> {
     match *kind {
         LayerKind::Linear { outputs, .. } => match form {
             Form::Row { .. } | Form::Tokens { .. } => Ok(form.with_last(outputs)),
@@ -174,7 +174,7 @@ pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
 
 impl LayerKind {
     /// Adds the sizes that the input determines: the vocabulary of an embedding, the width of attention heads.
-    pub(super) fn completed(mut self, form: Form) -> Self {
+    pub(super) fn with_input_sizes(mut self, form: Form) -> Self {
         match (&mut self, form) {
             (
                 Self::Embedding {
@@ -193,14 +193,14 @@ impl LayerKind {
     }
 }
 
-fn image(form: Form) -> Result<ImageSize, Refusal> {
+fn image(form: Form) -> Result<ImageSize, ShapeError> {
     match form {
         Form::Image(size) => Ok(size),
         _ => Err(Needs("an image")),
     }
 }
 
-fn tokens(form: Form) -> Result<(usize, usize), Refusal> {
+fn tokens(form: Form) -> Result<(usize, usize), ShapeError> {
     match form {
         Form::Tokens { tokens, features } => Ok((tokens, features)),
         Form::Image(_) => Err(Needs(
@@ -216,7 +216,7 @@ fn windows(
     kernel: usize,
     stride: usize,
     padding: usize,
-) -> Result<ImageSize, Refusal> {
+) -> Result<ImageSize, ShapeError> {
     let (height, width, channels) = (size.height, size.width, size.channels);
     let count = |size: usize| {
         let padded = size.saturating_add(padding.saturating_mul(2));

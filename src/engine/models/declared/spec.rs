@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::expression::Wrong;
+use super::expression::ExpressionError;
 
 /// A model of layers, each with a word as in PyTorch; shapes are inferred. `docs/models.md` has the words and examples.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +61,7 @@ impl Mistake {
     }
 
     /// A mistake in the expression at `path`.
-    pub(super) fn within(path: &[String], wrong: Wrong) -> Self {
+    pub(super) fn in_expression(path: &[String], wrong: ExpressionError) -> Self {
         Self {
             span: Some(wrong.span),
             ..Self::new(path, wrong.message)

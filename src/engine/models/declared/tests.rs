@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::datasets::ImageSize;
 use crate::layers::Init;
-use crate::manifest::{Manifest, Node, typed};
+use crate::manifest::{Manifest, Node, deserialize_section};
 use crate::ops::testing::{self, TestDevice};
 use crate::ops::{Module, Pass, Var, count_parameters};
 
@@ -26,7 +26,7 @@ pub(super) fn spec(text: &str) -> LayersSpec {
     let (_, node) = &models.as_table().unwrap().entries[0];
     let mut node: Node = node.clone();
     node.as_table_mut().unwrap().take("kind");
-    typed(&node).unwrap()
+    deserialize_section(&node).unwrap()
 }
 
 fn layers(list: &str) -> LayersSpec {
@@ -243,7 +243,7 @@ fn formulas_count_what_the_operations_count() {
         let mut model = network(&device, &expanded);
         let count: usize = expanded.iter().map(Layer::parameter_count).sum();
         assert_eq!(count_parameters(&mut model), count, "{list}");
-        let x = testing::filled(2 * CIFAR.len(), 1);
+        let x = testing::random_values(2 * CIFAR.len(), 1);
         let input = Input {
             x: Var::constant(&device, x, [2, 32, 32, 3]).unwrap(),
             ids: Vec::new(),

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::Mistake;
 use super::expand::{Expander, Found, MistakeNoted, State};
-use super::expression::{Amount, Wrong};
+use super::expression::{Amount, ExpressionError};
 use super::form::{Form, grouped};
 use super::items::Number;
 use super::settings::amount;
@@ -46,11 +46,12 @@ impl Expander<'_> {
 
     pub(super) fn evaluate(&mut self, number: &Number, state: State) -> Found<Amount> {
         let found = number.expression.evaluate(&|name| self.lookup(name, state));
-        found.map_err(|mut wrong: Wrong| {
+        found.map_err(|mut wrong: ExpressionError| {
             if let Some(index) = state.index {
                 wrong.message = format!("{} (index = {index})", wrong.message);
             }
-            self.mistakes.push(Mistake::within(&number.path, wrong));
+            self.mistakes
+                .push(Mistake::in_expression(&number.path, wrong));
             MistakeNoted
         })
     }
@@ -102,7 +103,7 @@ impl Expander<'_> {
     }
 
     pub(super) fn check_output(&mut self, output: Form) {
-        let Some(wanted) = Form::wanted(self.target) else {
+        let Some(wanted) = Form::of_output(self.target) else {
             return;
         };
         if output == wanted {

@@ -4,8 +4,9 @@
 //! [`DetectorAltSpec`] and [`DetectorNeuSpec`] describe the original and the new model of report 004
 //! (`docs/founding-reports.md`); [`Denoiser`] is one of the two.
 //!
-//! The first layer over the voxels ([`Denoiser::signal`]) is separate from the rest ([`Denoiser::after_signal`]): zeroing a
-//! voxel changes its output by one column of the weight, so that a score per voxel needs no product over all voxels.
+//! The first layer over the voxels ([`Denoiser::first_layer_output`]) is separate from the rest
+//! ([`Denoiser::after_first_layer`]): zeroing a voxel changes its output by one column of the weight, so that a score
+//! per voxel needs no product over all voxels.
 
 mod alt;
 mod neu;
@@ -54,17 +55,18 @@ impl<D: Kernels> Denoiser<D> {
         times: &[usize],
         phi: &Var<D>,
     ) -> Result<Var<D>> {
-        let signal = self.signal(pass, x)?;
-        self.after_signal(pass, &signal, times, phi)
+        let signal = self.first_layer_output(pass, x)?;
+        self.after_first_layer(pass, &signal, times, phi)
     }
 
     /// The output of the first layer over the voxels before its activation, `(B, hidden)` from `x: (B, voxels)`.
-    pub fn signal(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
+    pub fn first_layer_output(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         self.signal_layer().forward(pass, x, Activation::Identity)
     }
 
-    /// All layers of [`Self::forward`] after the first: the estimated noise, from the output of [`Self::signal`].
-    pub fn after_signal(
+    /// All layers of [`Self::forward`] after the first: the estimated noise, from the output of
+    /// [`Self::first_layer_output`].
+    pub fn after_first_layer(
         &self,
         pass: &mut Pass<D>,
         signal: &Var<D>,
@@ -78,7 +80,7 @@ impl<D: Kernels> Denoiser<D> {
     }
 
     /// Weight of the first layer over the voxels, `(voxels, hidden)` row by row.
-    pub fn signal_weight(&self) -> Var<D> {
+    pub fn first_layer_weight(&self) -> Var<D> {
         self.signal_layer().weight()
     }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::layers::checkpoint;
 use crate::models::testing::init;
 use crate::ops::count_parameters;
-use crate::ops::testing::{self, TestDevice, assert_close, filled};
+use crate::ops::testing::{self, TestDevice, assert_close, random_values};
 use crate::testing::spec;
 
 const PAPER: DenoiserSize = DenoiserSize {
@@ -106,8 +106,8 @@ fn the_counted_flops_are_those_of_the_formula() {
         .zip([alt().forward_flops(22, 30), neu().forward_flops(22, 30)])
     {
         let mut pass = Pass::inference(&device);
-        let x = Var::constant(&device, filled(60, 1), [2, 30]).unwrap();
-        let phi = Var::constant(&device, filled(44, 2), [2, 22]).unwrap();
+        let x = Var::constant(&device, random_values(60, 1), [2, 30]).unwrap();
+        let phi = Var::constant(&device, random_values(44, 2), [2, 22]).unwrap();
         model.forward(&mut pass, &x, &[0, 9], &phi).unwrap();
         assert!((pass.work().forward as f64 / 2.0 - formula).abs() < 1e-9);
     }
@@ -117,17 +117,17 @@ fn the_counted_flops_are_those_of_the_formula() {
 fn a_silent_voxel_changes_the_first_layer_by_a_column_of_its_weight() {
     let device = testing::device();
     for mut model in both(&device) {
-        let values = filled(30, 3);
+        let values = random_values(30, 3);
         let mut silenced = values.clone();
         silenced[7] = 0.0;
         let mut pass = Pass::inference(&device);
         let mut signal = |values: Vec<f32>| {
             let x = Var::constant(&device, values, [1, 30]).unwrap();
-            let signal = model.signal(&mut pass, &x).unwrap();
+            let signal = model.first_layer_output(&mut pass, &x).unwrap();
             signal.to_host(&device).unwrap()
         };
         let (before, after) = (signal(values.clone()), signal(silenced));
-        let weight = model.signal_weight().to_host(&device).unwrap();
+        let weight = model.first_layer_weight().to_host(&device).unwrap();
         let expected: Vec<f32> = before
             .iter()
             .zip(&weight[7 * 8..8 * 8])

@@ -1,6 +1,6 @@
 //! The asymmetric block: cross-attention to the input and a feed-forward part, each preceded by a norm.
 
-use super::solver::Source;
+use super::solver::KeysValues;
 use crate::device::Backend;
 use crate::layers::{Init, LayerNorm, Linear, NORM_EPS};
 use crate::ops::{
@@ -47,8 +47,8 @@ impl<D: Kernels> Asymmetric<D> {
     }
 
     /// Keys and values of `x: (B, T, d)`.
-    pub(super) fn read(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>> {
-        Ok(Source {
+    pub(super) fn keys_and_values(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<KeysValues<D>> {
+        Ok(KeysValues {
             keys: self.k.forward(pass, x, Activation::Identity)?,
             values: self.v.forward(pass, x, Activation::Identity)?,
         })
@@ -75,7 +75,7 @@ impl<D: Kernels> Asymmetric<D> {
         &self,
         pass: &mut Pass<D>,
         h: &Var<D>,
-        source: &Source<D>,
+        source: &KeysValues<D>,
     ) -> Result<Var<D>> {
         let normed = self.norm1.forward(pass, h)?;
         let q = self.q.forward(pass, &normed, Activation::Identity)?;

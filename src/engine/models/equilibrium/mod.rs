@@ -11,7 +11,7 @@ mod symmetric;
 #[cfg(test)]
 mod tests;
 
-pub use solver::{Solved, Source};
+pub use solver::{KeysValues, Solved};
 pub use spec::{EquilibriumAttention, EquilibriumSpec};
 
 use self::asymmetric::Asymmetric;
@@ -88,12 +88,12 @@ impl<D: Kernels> Equilibrium<D> {
     }
 
     /// Keys and values of the embedded input, from `x: (B, inputs)`.
-    pub fn embed(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>> {
+    pub fn embed(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<KeysValues<D>> {
         let x = self.embedding.forward(pass, x, Activation::Identity)?;
         let x = x.reshape([x.shape().rows(), 1, self.hidden])?; // (B, 1, d)
         match &self.block {
-            Block::Asymmetric(block) => block.read(pass, &x),
-            Block::Symmetric(block) => block.read(pass, &x),
+            Block::Asymmetric(block) => block.keys_and_values(pass, &x),
+            Block::Symmetric(block) => block.keys_and_values(pass, &x),
         }
     }
 
@@ -104,7 +104,7 @@ impl<D: Kernels> Equilibrium<D> {
     }
 
     /// One application of the block: `f(h, x)`, in the shape of `h: (B, 1, d)`.
-    pub fn block(&self, pass: &mut Pass<D>, source: &Source<D>, h: &Var<D>) -> Result<Var<D>> {
+    pub fn block(&self, pass: &mut Pass<D>, source: &KeysValues<D>, h: &Var<D>) -> Result<Var<D>> {
         match self.fused(pass, source, h, None, None)? {
             Some(solved) => Ok(solved.state),
             None => self.composed(pass, source, h),
@@ -112,7 +112,7 @@ impl<D: Kernels> Equilibrium<D> {
     }
 
     /// [`Self::block`], composed of separate operations.
-    fn composed(&self, pass: &mut Pass<D>, source: &Source<D>, h: &Var<D>) -> Result<Var<D>> {
+    fn composed(&self, pass: &mut Pass<D>, source: &KeysValues<D>, h: &Var<D>) -> Result<Var<D>> {
         pass.scope("block", |pass| match &self.block {
             Block::Asymmetric(block) => block.forward(pass, h, source),
             Block::Symmetric(block) => block.forward(pass, h, source),
@@ -123,7 +123,7 @@ impl<D: Kernels> Equilibrium<D> {
     pub fn solve(
         &self,
         pass: &mut Pass<D>,
-        source: &Source<D>,
+        source: &KeysValues<D>,
         start: &Var<D>,
     ) -> Result<Solved<D>> {
         if let Some(solved) = self.fused(pass, source, start, Some(self.damping), None)? {
@@ -138,7 +138,7 @@ impl<D: Kernels> Equilibrium<D> {
     fn fused(
         &self,
         pass: &mut Pass<D>,
-        source: &Source<D>,
+        source: &KeysValues<D>,
         start: &Var<D>,
         damping: Option<Damping>,
         nudging: Option<Nudging<'_, D>>,
@@ -162,7 +162,7 @@ impl<D: Kernels> Equilibrium<D> {
     pub fn solve_nudged(
         &self,
         pass: &mut Pass<D>,
-        source: &Source<D>,
+        source: &KeysValues<D>,
         start: &Var<D>,
         labels: &[usize],
         beta: f32,

@@ -46,7 +46,7 @@ pub(super) fn solve<D: Kernels>(
 
 /// Keys and values of an embedded input, constant over the iterations.
 #[derive(Debug)]
-pub struct Source<D: Backend> {
+pub struct KeysValues<D: Backend> {
     pub(super) keys: Var<D>,
     pub(super) values: Var<D>,
 }

@@ -1,6 +1,6 @@
 //! The symmetric block: each weight is used directly and transposed; linear attention, no norm.
 
-use super::solver::Source;
+use super::solver::KeysValues;
 use crate::device::Backend;
 use crate::layers::{Init, Linear};
 use crate::ops::{
@@ -29,9 +29,9 @@ impl<D: Kernels> Symmetric<D> {
     }
 
     /// The keys `(B, T, d)` of `x: (B, T, d)`, which are used as the values too.
-    pub(super) fn read(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>> {
+    pub(super) fn keys_and_values(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<KeysValues<D>> {
         let keys = self.k.forward(pass, x, Activation::Identity)?;
-        Ok(Source {
+        Ok(KeysValues {
             values: keys.clone(),
             keys,
         })
@@ -42,7 +42,7 @@ impl<D: Kernels> Symmetric<D> {
         &self,
         pass: &mut Pass<D>,
         h: &Var<D>,
-        source: &Source<D>,
+        source: &KeysValues<D>,
     ) -> Result<Var<D>> {
         let q = self.q.forward(pass, h, Activation::Identity)?;
         let (k, v) = (&source.keys, &source.values);

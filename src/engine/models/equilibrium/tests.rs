@@ -143,7 +143,7 @@ fn forward_work_is_that_of_the_formula() {
             ..spec(hidden, symmetric)
         };
         let model = spec.build(&mut init(&device), 20, 10).unwrap();
-        let x = Var::constant(&device, testing::filled(100, 1), [5, 20]).unwrap();
+        let x = Var::constant(&device, testing::random_values(100, 1), [5, 20]).unwrap();
         let mut pass = Pass::inference(&device);
         model.forward(&mut pass, &x).unwrap();
         let counted = pass.work().forward as f64 / 5.0;
@@ -159,7 +159,7 @@ fn forward_work_is_that_of_the_formula() {
 fn without_gradient(spec: &EquilibriumSpec) -> Vec<String> {
     let device = testing::device();
     let mut model = spec.build(&mut init(&device), 6, 3).unwrap();
-    let x = Var::constant(&device, testing::filled(48, 1), [8, 6]).unwrap();
+    let x = Var::constant(&device, testing::random_values(48, 1), [8, 6]).unwrap();
     let mut pass = Pass::recording(&device);
     let logits = model.forward(&mut pass, &x).unwrap();
     let labels = [0, 1, 2, 0, 1, 2, 0, 1];
@@ -203,7 +203,7 @@ fn a_nudged_state_has_a_smaller_loss() {
     let device = testing::device();
     for symmetric in [false, true] {
         let model = spec(8, symmetric).build(&mut init(&device), 6, 3).unwrap();
-        let x = Var::constant(&device, testing::filled(48, 1), [8, 6]).unwrap();
+        let x = Var::constant(&device, testing::random_values(48, 1), [8, 6]).unwrap();
         let labels = [0, 1, 2, 0, 1, 2, 0, 1];
         let mut pass = Pass::inference(&device);
         let source = model.embed(&mut pass, &x).unwrap();

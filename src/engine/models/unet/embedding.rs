@@ -57,12 +57,12 @@ fn time_features(times: &[usize], width: usize) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::{assert_close, numbers};
+    use crate::ops::testing::{assert_close, parse_numbers};
 
     #[test]
     fn time_features_are_those_of_pytorch() {
         // Expected: time_features(torch.tensor([0, 7, 999]), 6) of benches/peers/unet.py
-        let expected = numbers(
+        let expected = parse_numbers(
             "         0.0        0.0        0.0       1.0        1.0        1.0
                 0.6569866 0.06994285     0.0007 0.75390226   0.997551 0.99999976
              -0.026460752 -0.5356032 0.09973391  0.9996498 -0.8444698 0.99501413",

@@ -92,7 +92,7 @@ impl Anneal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::numbers;
+    use crate::ops::testing::parse_numbers;
     use crate::optim::schedule::tests::assert_near;
     use crate::optim::{Rate, ScheduleSpec};
     use crate::testing::spec;
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn the_cycle_is_that_of_pytorch() {
         // torch.optim.lr_scheduler.OneCycleLR(SGD([p], .1), .1, total_steps=10, cycle_momentum=False)
-        let expected = numbers(
+        let expected = parse_numbers(
             "0.004 0.052 0.1 0.09504846320134738 0.0811745653949763 0.06112620219362893
              0.03887419780637107 0.0188258346050237 0.004951936798652629 4e-7",
         );
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_cycle_of_three_phases_is_that_of_pytorch() {
         // OneCycleLR(…, total_steps=12, pct_start=.25, three_phase=True)
-        let expected = numbers(
+        let expected = parse_numbers(
             "0.004 0.052 0.1 0.052 0.004 0.0038019575420312575 0.0032470549057570953
              0.0024451973637258373 0.0015552026362741626 7.533450942429048e-4
              1.9844245796874246e-4 4e-7",

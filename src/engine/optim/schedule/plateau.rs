@@ -132,7 +132,7 @@ impl Plateau {
 
     /// Takes the loss of `epoch` (from 0): validation loss, or training loss without validation. A loss of `None` or
     /// NaN is never an improvement.
-    pub(super) fn judge(&mut self, epoch: usize, loss: Option<f64>) {
+    pub(super) fn record_loss(&mut self, epoch: usize, loss: Option<f64>) {
         let done = epoch + 1;
         let better = loss.filter(|loss| self.spec.is_better(*loss, self.best));
         self.best = better.unwrap_or(self.best);

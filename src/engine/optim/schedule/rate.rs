@@ -47,7 +47,7 @@ impl Rate {
     /// validation.
     pub fn end_epoch(&mut self, epoch: usize, loss: Option<f64>) {
         if let Some(plateau) = &mut self.plateau {
-            plateau.judge(epoch, loss);
+            plateau.record_loss(epoch, loss);
         }
     }
 }

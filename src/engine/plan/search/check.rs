@@ -7,7 +7,7 @@ use crate::manifest::{Key, Node, Table, Value as Toml};
 
 use super::super::tries::final_settings;
 use super::super::{CostSpec, Plan};
-use super::{Domain, SearchSpec, Written, objective};
+use super::{Domain, SearchSpec, SpaceParameter, objective};
 
 /// Checks `[search]` of a plan whose matrices are already read.
 pub(in crate::plan) fn check(
@@ -56,7 +56,7 @@ fn sampler(
     search: &SearchSpec,
     section: &Node,
     table: &Table,
-    parameters: &[Written],
+    parameters: &[SpaceParameter],
     mistakes: &mut Vec<Diagnostic>,
 ) {
     let sampler = table.get("sampler").unwrap_or(section).place;
@@ -87,7 +87,7 @@ fn pruner(search: &SearchSpec, table: &Table) -> Option<Diagnostic> {
         });
     }
     let (title, label, help) = match search.objectives.as_slice() {
-        [one] if one.watched().is_none() => (
+        [one] if one.pruner_column().is_none() => (
             format!(
                 "a pruner cannot watch `{}`: no epoch reports it",
                 one.column
@@ -138,7 +138,7 @@ fn set_by_variants(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         let set = plan.written.variants.get(&**name);
         for one in set.into_iter().flatten() {
             let path = Key::dotted(&one.path);
-            let is_with = |written: &&Written| {
+            let is_with = |written: &&SpaceParameter| {
                 let mut axes = written.axes.iter();
                 written.parameter.path == path
                     && axes.all(|own| own.axis != place || own.values.contains(name))
@@ -160,7 +160,7 @@ fn set_by_variants(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
 /// Warns of jobs that would idle because `lag` limits the trials that run concurrently.
 fn idle(search: &SearchSpec, table: &Table) -> Option<Diagnostic> {
     let most = search.lag + 1;
-    (search.learns() && search.jobs > most).then(|| {
+    (search.depends_on_results() && search.jobs > most).then(|| {
         Diagnostic::warning(format!("{} jobs of a study idle", search.jobs - most))
             .at(
                 table.place_of("jobs"),
@@ -184,7 +184,7 @@ pub(in crate::plan) fn names_of_metrics(plan: &Plan, known: &BTreeSet<String>) -
         let best = column.strip_prefix("best_").filter(|rest| {
             !objective::known_columns().contains(&&**column) && !rest.ends_with("_epoch")
         });
-        let watched = one.watched().or(best.map(str::to_owned))?;
+        let watched = one.pruner_column().or(best.map(str::to_owned))?;
         // Metrics of the test split, and times that a program reports, may be known at the end only.
         let at_end = column.starts_with("test_") || one.depends_on_clock;
         let is_read = !at_end || search.pruner.prunes();
@@ -199,7 +199,7 @@ pub(in crate::plan) fn names_of_metrics(plan: &Plan, known: &BTreeSet<String>) -
             Diagnostic::error(title)
                 .at(table.place_of("objective"), "nothing to look at")
                 .maybe_help(watched.starts_with("test_").then(|| of_test.to_owned()))
-                .among(&watched, "every epoch has", names),
+                .suggest_from(&watched, "every epoch has", names),
         )
     });
     unknown.collect()

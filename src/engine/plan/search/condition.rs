@@ -9,22 +9,22 @@ use super::super::axis_info::AxisInfo;
 use super::super::homes::dotted_path;
 use super::super::key::value_text;
 use super::written::OnAxis;
-use super::{Condition, Domain, Written};
+use super::{Condition, Domain, SpaceParameter};
 
 /// Parameters and axes that a condition can refer to.
-pub(super) struct Known<'a> {
+pub(super) struct ConditionTargets<'a> {
     /// Parameters that precede the one with the condition in the manifest.
-    pub(super) earlier: &'a [Written],
+    pub(super) earlier: &'a [SpaceParameter],
     /// Names and full dotted paths of all parameters.
     pub(super) all: &'a [(String, String)],
     pub(super) axes: &'a [AxisInfo],
 }
 
 /// Reads the condition `when` of the parameter `name`: that on another parameter, if there is one, and those on axes.
-pub(super) fn when(
+pub(super) fn read_condition(
     name: &str,
     node: &Node,
-    known: &Known<'_>,
+    known: &ConditionTargets<'_>,
     mistakes: &mut Vec<Diagnostic>,
 ) -> (Option<Condition>, Vec<OnAxis>) {
     let (mut condition, mut axes) = (None, Vec::new());
@@ -76,7 +76,7 @@ fn second(name: &str, place: Place) -> Diagnostic {
     .help("`when` names one choice of the space, and any axes of the matrix")
 }
 
-fn nothing(name: &str, other: &Key, long: &str, known: &Known<'_>) -> Diagnostic {
+fn nothing(name: &str, other: &Key, long: &str, known: &ConditionTargets<'_>) -> Diagnostic {
     let (other, place) = (other.name.as_str(), other.place);
     let mut all = known.all.iter();
     let later = all.find(|(own, path)| own == other || path == long);
@@ -99,14 +99,14 @@ fn nothing(name: &str, other: &Key, long: &str, known: &Known<'_>) -> Diagnostic
     if names.is_empty() {
         return diagnostic.help("nothing is decided before this parameter");
     }
-    diagnostic.among(other, "decided before it:", names)
+    diagnostic.suggest_from(other, "decided before it:", names)
 }
 
 /// Indices of the choices of the parameter `one` that `nodes` list; `None` if it has no choices or none of them is
 /// listed.
 fn choices(
     name: &str,
-    one: &Written,
+    one: &SpaceParameter,
     place: Place,
     nodes: &[Node],
     mistakes: &mut Vec<Diagnostic>,
@@ -151,7 +151,7 @@ fn indices(
         if found.is_none() {
             let title = format!("parameter `{name}`: `{other}` is never `{text}`");
             let mistake = Diagnostic::error(title).at(node.place, "not one of its values");
-            mistakes.push(mistake.among(&text, "its values are", known.iter().copied()));
+            mistakes.push(mistake.suggest_from(&text, "its values are", known.iter().copied()));
         }
         found
     };

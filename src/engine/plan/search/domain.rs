@@ -10,7 +10,7 @@ use crate::manifest::{Key, Node, Table, Value as Toml};
 
 use super::super::key::{axis_value, float};
 use super::super::matrix::AxisValue;
-use super::super::resolve::{Read, read};
+use super::super::resolve::{SectionResult, read};
 use super::Domain;
 use super::section::{FloatSection, IntSection};
 
@@ -31,7 +31,7 @@ pub(super) fn domain(
     path: &Arc<[Key]>,
     node: &Node,
     mistakes: &mut Vec<Diagnostic>,
-) -> Read<Values> {
+) -> SectionResult<Values> {
     if node.as_array().is_some() {
         return choice(name, path, node, mistakes);
     }
@@ -51,7 +51,7 @@ pub(super) fn domain(
 }
 
 /// Reads the domain `{ int = [low, high] }`.
-fn whole(name: &str, path: &Arc<[Key]>, table: &Table) -> Read<Values> {
+fn whole(name: &str, path: &Arc<[Key]>, table: &Table) -> SectionResult<Values> {
     let IntSection { int, step, log } = section(name, table, "int")?;
     let ([low, high], step) = (int, step.unwrap_or(1));
     let rest = high.abs_diff(low).checked_rem(step.unsigned_abs());
@@ -73,7 +73,7 @@ fn whole(name: &str, path: &Arc<[Key]>, table: &Table) -> Read<Values> {
 }
 
 /// Reads the domain `{ float = [low, high] }`.
-fn between(name: &str, path: &Arc<[Key]>, table: &Table) -> Read<Values> {
+fn between(name: &str, path: &Arc<[Key]>, table: &Table) -> SectionResult<Values> {
     let FloatSection { float, step, log } = section(name, table, "float")?;
     let [low, high] = float;
     let steps = step.map(|step| (high - low) / step);
@@ -118,7 +118,11 @@ fn only_choice(name: &str, table: &Table, mistakes: &mut Vec<Diagnostic>) {
 }
 
 /// Reads the table of a range as a `T`, without its key `when`, which is read by the module `condition`.
-fn section<T: DeserializeOwned + JsonSchema>(name: &str, table: &Table, kind: &str) -> Read<T> {
+fn section<T: DeserializeOwned + JsonSchema>(
+    name: &str,
+    table: &Table,
+    kind: &str,
+) -> SectionResult<T> {
     let mut rest = table.clone();
     rest.take("when");
     let place = table.entry(kind).map(|(key, _)| key.place);
@@ -131,7 +135,7 @@ fn choice(
     path: &Arc<[Key]>,
     list: &Node,
     mistakes: &mut Vec<Diagnostic>,
-) -> Read<Values> {
+) -> SectionResult<Values> {
     let Some(nodes) = list.as_array() else {
         let expected = format!("parameter `{name}` needs a list of choices");
         return Err(vec![list.unexpected(&expected, "expected a list")]);
@@ -186,7 +190,7 @@ impl Range {
         table: &Table,
         kind: &str,
         ends: [Toml; 2],
-    ) -> Read<Vec<AxisValue>> {
+    ) -> SectionResult<Vec<AxisValue>> {
         let whole = table.place_of(kind);
         let place = |index: usize| table.list(kind).get(index).map_or(whole, |end| end.place);
         let wrong = self.wrong_ends(whole, place(0));

@@ -25,8 +25,8 @@ pub use space::{Condition, Domain, Parameter, Space};
 pub(super) use check::{check, names_of_metrics};
 pub use objective::ObjectiveDirection;
 pub(super) use read::read;
-pub(super) use searched::Searched;
-pub(super) use written::Written;
+pub(super) use searched::StudyList;
+pub(super) use written::SpaceParameter;
 
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +69,7 @@ pub struct SearchSpec {
 
 impl SearchSpec {
     /// Whether the choice and the pruning of a trial depend on earlier trials.
-    pub fn learns(&self) -> bool {
+    pub fn depends_on_results(&self) -> bool {
         let proposes = matches!(self.sampler, SamplerSpec::Tpe(_) | SamplerSpec::Nsga2(_));
         proposes || self.pruner.prunes()
     }
@@ -96,12 +96,12 @@ pub struct ObjectiveSpec {
 }
 
 impl ObjectiveSpec {
-    /// The column that a pruner uses after each epoch ([`objective::watched`]); `None` if epochs have none for this
-    /// objective.
-    pub fn watched(&self) -> Option<String> {
+    /// The column that a pruner uses after each epoch ([`objective::pruner_column`]); `None` if epochs have none for
+    /// this objective.
+    pub fn pruner_column(&self) -> Option<String> {
         let plain = self.column.strip_prefix("best_").unwrap_or(&self.column);
         let own = self.is_declared.then(|| plain.to_owned());
-        own.or_else(|| objective::watched(&self.column))
+        own.or_else(|| objective::pruner_column(&self.column))
     }
 }
 

@@ -80,7 +80,7 @@ const MEASURED: [(&str, ObjectiveDirection); 40] = [
 ];
 
 /// Prefixes of the names of metrics; all metrics can be optimised.
-pub const METRIC_STARTS: [&str; 8] = [
+pub const METRIC_PREFIXES: [&str; 8] = [
     "train_",
     "val_",
     "test_",
@@ -128,8 +128,8 @@ pub const FLOPS_TO_BEST: &str = "flops_to_best";
 /// First epoch, from 0, at whose end the (first) target of `[report]` is reached.
 pub const FIRST_EPOCH_AT_TARGET: &str = "first_epoch_at_target";
 
-/// Name that [`watched`] returns for the loss that selects the best epoch: that of the split evaluated during training,
-/// or else the training loss.
+/// Name that [`pruner_column`] returns for the loss that selects the best epoch: that of the split evaluated during
+/// training, or else the training loss.
 pub const DECIDING_LOSS: &str = "loss";
 
 /// Names of all fixed columns that can be optimised, those that are not measured first. Metrics are not included.
@@ -139,14 +139,14 @@ pub fn known_columns() -> Vec<&'static str> {
 
 /// Whether `column` can be optimised: it is one of [`known_columns`], or named like a metric.
 pub fn is_known(column: &str) -> bool {
-    let mut starts = METRIC_STARTS.iter();
+    let mut starts = METRIC_PREFIXES.iter();
     fixed().any(|(name, _)| *name == column)
         || starts.any(|start| column.starts_with(start) && column != *start)
 }
 
 /// Whether the column's values come from a clock or a counter, so that a search with the
 /// same seed may propose other trials.
-pub fn is_per_run(column: &str) -> bool {
+pub fn varies_between_runs(column: &str) -> bool {
     MEASURED.iter().any(|(name, _)| *name == column)
 }
 
@@ -168,7 +168,7 @@ pub fn direction(column: &str) -> Option<ObjectiveDirection> {
 ///
 /// `None` if epochs do not have it: `parameters`, FLOPs, times, metrics of the end only (`fresh_…`, `ensemble_…`), and
 /// the number of an epoch.
-pub fn watched(column: &str) -> Option<String> {
+pub fn pruner_column(column: &str) -> Option<String> {
     match column {
         "best_loss" | "eval_loss_after" => return Some(DECIDING_LOSS.to_owned()),
         "final_loss" => return Some("train_loss".to_owned()),
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn only_what_is_measured_depends_on_a_clock() {
         for column in ["wall_s", "samples_per_s", "peak_train_bytes", "energy_j"] {
-            assert!(is_per_run(column), "{column}");
+            assert!(varies_between_runs(column), "{column}");
         }
         for column in [
             "best_loss",
@@ -270,7 +270,7 @@ mod tests {
             "best_epoch",
             "test_accuracy",
         ] {
-            assert!(!is_per_run(column), "{column}");
+            assert!(!varies_between_runs(column), "{column}");
         }
     }
 
@@ -292,7 +292,7 @@ mod tests {
             ("best_epoch_s", None),
         ];
         for (column, expected) in watched_by {
-            assert_eq!(watched(column).as_deref(), expected, "{column}");
+            assert_eq!(pruner_column(column).as_deref(), expected, "{column}");
         }
     }
 }

@@ -14,15 +14,18 @@ use super::super::assign;
 use super::super::axis_info::AxisInfo;
 use super::super::homes::{dotted_path, long_path};
 use super::super::reader::of_kind;
-use super::super::resolve::{Read, or_default, read as read_section};
+use super::super::resolve::{SectionResult, or_default, read as read_section};
 use super::super::targets::columns_help;
-use super::condition::{Known, when};
+use super::condition::{ConditionTargets, read_condition};
 use super::domain::{self, domain};
 use super::section::{ObjectiveSection, PrunerSpec, SamplerSpec, SearchSection};
-use super::{ObjectiveDirection, ObjectiveSpec, Parameter, SearchSpec, Space, Written, objective};
+use super::{
+    ObjectiveDirection, ObjectiveSpec, Parameter, SearchSpec, Space, SpaceParameter, objective,
+};
 
 /// Keys of `[search]` that are not plain values, and are read separately.
-pub(in crate::plan) const APART: [&str; 5] = ["objective", "sampler", "pruner", "space", "final"];
+pub(in crate::plan) const SEPARATELY_READ_KEYS: [&str; 5] =
+    ["objective", "sampler", "pruner", "space", "final"];
 
 const SPACE_FORM: &str =
     "write `[search.space]`, and under it a line for each setting: `batch-size = [8, 16]`";
@@ -34,10 +37,10 @@ pub(in crate::plan) fn read(
     axes: &[AxisInfo],
     declared: &BTreeMap<String, MetricSpec>,
     mistakes: &mut Vec<Diagnostic>,
-) -> Option<(SearchSpec, Vec<Written>)> {
+) -> Option<(SearchSpec, Vec<SpaceParameter>)> {
     let table = node.as_table()?;
     let mut plain = node.clone();
-    for name in APART {
+    for name in SEPARATELY_READ_KEYS {
         plain.as_table_mut()?.take(name);
     }
     for (name, form) in [("space", SPACE_FORM), ("final", FINAL_FORM)] {
@@ -47,7 +50,10 @@ pub(in crate::plan) fn read(
             mistakes.push(mistake.help(form));
         }
     }
-    let section: SearchSection = or_default(read_section(&plain, "search", &APART), mistakes);
+    let section: SearchSection = or_default(
+        read_section(&plain, "search", &SEPARATELY_READ_KEYS),
+        mistakes,
+    );
     let sampler: SamplerSpec = tagged(table, "sampler", mistakes);
     let pruner: PrunerSpec = tagged(table, "pruner", mistakes);
     let objectives = objectives(node, table, declared, mistakes);
@@ -134,7 +140,7 @@ fn objectives(
 fn one_objective(
     node: &Node,
     declared: &BTreeMap<String, MetricSpec>,
-) -> Read<(Place, ObjectiveSpec)> {
+) -> SectionResult<(Place, ObjectiveSpec)> {
     let (place, column, direction) = if let Some(column) = node.as_str() {
         (node.place, column.to_owned(), None)
     } else {
@@ -170,7 +176,7 @@ fn one_objective(
         return Err(vec![Diagnostic::error(title).at(place, label).help(help)]);
     };
     let is_time = metric.is_some_and(|metric| metric.time);
-    let depends_on_clock = is_time || objective::is_per_run(&column);
+    let depends_on_clock = is_time || objective::varies_between_runs(&column);
     let spec = ObjectiveSpec {
         column,
         direction,
@@ -190,7 +196,7 @@ fn no_column(column: &str, place: Place) -> Diagnostic {
     ))
     .at(place, "neither a column nor a metric")
     .maybe_help(meant)
-    .help(columns_help(known(), objective::METRIC_STARTS))
+    .help(columns_help(known(), objective::METRIC_PREFIXES))
 }
 
 fn space(
@@ -198,7 +204,7 @@ fn space(
     table: &Table,
     axes: &[AxisInfo],
     mistakes: &mut Vec<Diagnostic>,
-) -> Vec<Written> {
+) -> Vec<SpaceParameter> {
     let mut entries = Vec::new();
     for (key, node) in table.entries_of("space") {
         add_parameters(key, node, &mut entries);
@@ -213,9 +219,9 @@ fn space(
     let names = entries.iter().map(|(key, _)| key);
     let names = names.map(|key| (key.name.clone(), dotted_path(&key.name, key.place)));
     let all: Vec<(String, String)> = names.collect();
-    let mut written: Vec<Written> = Vec::new();
+    let mut written: Vec<SpaceParameter> = Vec::new();
     for (key, node) in &entries {
-        let known = Known {
+        let known = ConditionTargets {
             earlier: &written,
             all: &all,
             axes,
@@ -251,9 +257,9 @@ fn add_parameters<'a>(key: &Key, node: &'a Node, found: &mut Vec<(Key, &'a Node)
 fn parameter(
     key: &Key,
     node: &Node,
-    known: &Known<'_>,
+    known: &ConditionTargets<'_>,
     mistakes: &mut Vec<Diagnostic>,
-) -> Read<Written> {
+) -> SectionResult<SpaceParameter> {
     let name = key.name.as_str();
     let path = long_path(name, key.place).map_err(|mistake| vec![mistake])?;
     let path: Arc<[Key]> = path.into();
@@ -268,11 +274,11 @@ fn parameter(
         return Err(vec![mistake.context(first.place, "first here")]);
     }
     let (when, axes) = match node.as_table().and_then(|table| table.get("when")) {
-        Some(node) => when(name, node, known, mistakes),
+        Some(node) => read_condition(name, node, known, mistakes),
         None => (None, Vec::new()),
     };
     let (domain, values) = domain(name, &path, node, mistakes)?;
-    Ok(Written {
+    Ok(SpaceParameter {
         parameter: Parameter {
             name: name.to_owned(),
             path: long,
@@ -304,7 +310,7 @@ fn not_to_be_searched(name: &str, path: &[Key], place: Place) -> Option<Diagnost
 /// Reads `[search.final]`: values of settings, by full dotted path.
 fn final_set(
     table: &Table,
-    written: &[Written],
+    written: &[SpaceParameter],
     mistakes: &mut Vec<Diagnostic>,
 ) -> serde_json::Map<String, serde_json::Value> {
     let mut set = serde_json::Map::new();

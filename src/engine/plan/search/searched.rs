@@ -1,4 +1,4 @@
-//! [`Searched`]: the parameters and studies of a search, and the row of each trial.
+//! [`StudyList`]: the parameters and studies of a search, and the row of each trial.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use super::super::AxisInfo;
 use super::super::assign::Assignment;
 use super::super::axis_info::AxisKind;
 use super::super::matrix::{Axis, AxisValue, Matrix};
-use super::{Domain, Point, Space, Value, Written};
+use super::{Domain, Point, Space, SpaceParameter, Value};
 
 /// Name of the axis that numbers trials.
 const TRIAL: &str = "trial";
 
 /// The parameters and studies of a plan's search; its settings are in `Plan::search`.
 #[derive(Debug, Default)]
-pub(in crate::plan) struct Searched {
-    pub(in crate::plan) parameters: Vec<Written>,
+pub(in crate::plan) struct StudyList {
+    pub(in crate::plan) parameters: Vec<SpaceParameter>,
     /// Number of the plan's axes that belong to the matrices; the axes of trials follow.
     pub(in crate::plan) axes: usize,
     pub(super) studies: Vec<Study>,
@@ -31,9 +31,9 @@ pub(super) struct Study {
     pub(super) exist: Vec<bool>,
 }
 
-impl Searched {
+impl StudyList {
     /// The `parameters` of a search, in a plan with `axes` axes of the matrices; the studies are not yet listed.
-    pub(in crate::plan) fn new(parameters: Vec<Written>, axes: usize) -> Self {
+    pub(in crate::plan) fn new(parameters: Vec<SpaceParameter>, axes: usize) -> Self {
         Self {
             parameters,
             axes,
@@ -51,7 +51,7 @@ impl Searched {
             kind: AxisKind::Integer,
             values: vec!["0".into(), last.into()],
         };
-        std::iter::once(trial).chain(self.parameters.iter().map(Written::info))
+        std::iter::once(trial).chain(self.parameters.iter().map(SpaceParameter::info))
     }
 
     /// Lists the studies: every cell of `matrices`.

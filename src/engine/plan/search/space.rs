@@ -127,7 +127,7 @@ impl Space {
     /// The space with only the parameters for which `exists` returns true. Indices stay the same; the other parameters
     /// remain in the list but never exist.
     #[must_use]
-    pub fn only(&self, exists: impl Fn(usize) -> bool) -> Self {
+    pub fn restricted_to(&self, exists: impl Fn(usize) -> bool) -> Self {
         let mut space = self.clone();
         for (index, parameter) in space.parameters.iter_mut().enumerate() {
             if !exists(index) {
@@ -142,11 +142,11 @@ impl Space {
 
     /// Number of points, all combinations of values; `None` if a range has no step.
     pub fn size(&self) -> Option<u64> {
-        self.size_from(0, &mut Point::default())
+        self.count_points_from(0, &mut Point::default())
     }
 
     /// Number of combinations of the parameters from `index` on, given the earlier ones; `None` if a range has no step.
-    pub fn size_from(&self, index: usize, point: &mut Point) -> Option<u64> {
+    pub fn count_points_from(&self, index: usize, point: &mut Point) -> Option<u64> {
         let Some(parameter) = self.parameters.get(index) else {
             return Some(1);
         };
@@ -156,7 +156,7 @@ impl Space {
         };
         let below = |point: &mut Point, value| {
             point.values.push(value);
-            let size = self.size_from(index + 1, point);
+            let size = self.count_points_from(index + 1, point);
             point.values.pop();
             size
         };

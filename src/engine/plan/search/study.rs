@@ -7,7 +7,7 @@ use super::super::Plan;
 use super::super::assign::Assignment;
 use super::super::planned::{PlannedCell, Resolver};
 use super::super::references::too_large;
-use super::searched::{Searched, keys};
+use super::searched::{StudyList, keys};
 use super::{Domain, MOST_STUDIES, Point, Space};
 
 /// Name (`train.save-to`) of the files with trials' weights.
@@ -15,7 +15,7 @@ const WEIGHTS: &str = "trial";
 
 impl Plan {
     pub(in crate::plan) fn study(&self, study: usize) -> PlannedCell {
-        let point = Searched::first_point(&self.space_of(study));
+        let point = StudyList::first_point(&self.space_of(study));
         let matrix = self.searched.row(study, None, &point);
         Resolver::new(self, &matrix).cell(&vec![0; matrix.axes.len()])
     }
@@ -27,7 +27,7 @@ impl Plan {
         let search = self.search.as_ref();
         let space = search.map(|search| {
             let exists = |index: usize| exist.get(index).is_some_and(|exists| *exists);
-            search.space.only(exists)
+            search.space.restricted_to(exists)
         });
         space.unwrap_or_default()
     }
@@ -42,7 +42,7 @@ impl Plan {
     }
 
     /// Number of trials of the study that has the most.
-    pub fn most_trials(&self) -> usize {
+    pub fn max_trials_per_study(&self) -> usize {
         let trials = (0..self.count).map(|study| self.trials_of(study));
         trials.max().unwrap_or(0)
     }
@@ -108,7 +108,7 @@ impl Plan {
     /// The assignment of `train.save-to` with which every trial saves its weights; `None` if no ensemble needs them or
     /// the manifest sets it.
     fn weights_of_trials(&self) -> Option<Assignment> {
-        let is_saved = self.written.root.below("train.save-to").is_some();
+        let is_saved = self.written.root.at_path("train.save-to").is_some();
         let search = self.search.as_ref().filter(|search| search.ensemble > 0);
         search.filter(|_| !is_saved).map(|_| Assignment {
             path: keys(&["train", "save-to"]),

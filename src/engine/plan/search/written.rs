@@ -1,4 +1,4 @@
-//! [`Written`]: a parameter of the space with its positions in the manifest.
+//! [`SpaceParameter`]: a parameter of the space with its positions in the manifest.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{Domain, Parameter, Value};
 
 /// A parameter with its positions in the manifest.
 #[derive(Debug, Clone)]
-pub(in crate::plan) struct Written {
+pub(in crate::plan) struct SpaceParameter {
     /// The parameter as samplers see it; its condition, if any, is on another parameter.
     pub(in crate::plan) parameter: Parameter,
     pub(in crate::plan) path: Arc<[Key]>,
@@ -32,7 +32,7 @@ pub(in crate::plan) struct OnAxis {
     pub(in crate::plan) values: Vec<Arc<str>>,
 }
 
-impl Written {
+impl SpaceParameter {
     /// Whether the parameter exists in the study whose axes have these values.
     pub(in crate::plan) fn is_in(&self, texts: &[Arc<str>]) -> bool {
         self.axes.iter().all(|condition| {

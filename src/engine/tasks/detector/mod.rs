@@ -16,10 +16,10 @@ pub use spec::{SelectionSpec, VerificationSpec};
 use rand::Rng;
 use rand_distr::StandardNormal;
 
-use super::backprop::{Backprop, Draw, Objective};
+use super::backprop::{Backprop, DrawKey, Objective};
 use super::noise_schedule::NoiseSchedule;
-use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
-use super::{Assessment, AssessmentInputs, Meaning, ReferenceInputs, TaskError, TaskParts};
+use super::workload::{BuiltTask, ReferenceDataKind, ReferenceFiles, Workload};
+use super::{Assessment, AssessmentInputs, OutputKind, ReferenceInputs, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, Target};
 use crate::layers::Init;
@@ -79,7 +79,7 @@ impl<D: Kernels> Objective<D> for Detector<D> {
 
     /// Draws the diffusion times, then the noise of each signal from a stream of its own, and adds the noise to the
     /// signals.
-    fn draw(&self, batch: Batch, draw: Draw) -> Drawn {
+    fn draw(&self, batch: Batch, draw: DrawKey) -> Drawn {
         let mut rng = draw.noise(self.seed, &[]);
         let times: Vec<usize> = (0..batch.size)
             .map(|_| rng.gen_range(0..self.size.timesteps))
@@ -140,8 +140,8 @@ impl<D: Kernels> Objective<D> for Detector<D> {
         })
     }
 
-    fn meaning(&self) -> Meaning {
-        Meaning::Estimates
+    fn meaning(&self) -> OutputKind {
+        OutputKind::Estimates
     }
 
     fn forward(&self, pass: &mut Pass<D>, inputs: &Noised<D>) -> Result<Var<D>> {
@@ -201,7 +201,7 @@ macro_rules! denoiser {
                 Some(self.forward_flops(features.len(), target.values_len()))
             }
 
-            fn reference_form(&self, files: &ReferenceFiles<'_>) -> ReferenceForm {
+            fn reference_data_kind(&self, files: &ReferenceFiles<'_>) -> ReferenceDataKind {
                 let (phi, x) = (files.inputs.len_of("phi")?, files.inputs.len_of("x_t")?);
                 Ok(Some((
                     Features::Vector { len: phi },

@@ -1,10 +1,10 @@
 //! The verification scores of generated signals, with the formulas of report 004 (`docs/founding-reports.md`). Every
 //! mean is over events, unless stated otherwise.
 
-use crate::ops::HIT;
+use crate::ops::HIT_THRESHOLD;
 
 /// Least number of hit voxels with which an event counts as detected.
-pub(super) const MULTIPLICITY: usize = 6;
+pub(super) const MIN_HITS: usize = 6;
 /// Scale of the energy violation in the physics score: at this violation its term is `1 - tanh 1`.
 const VIOLATION: f64 = 0.2;
 /// Scale of the spread in the physics score: at this spread, in voxels, the locality term is 1/e.
@@ -36,7 +36,7 @@ pub(super) fn correlation(a: &[f32], b: &[f32]) -> f64 {
 fn f1(generated: &[f32], truth: &[f32]) -> f64 {
     let (mut both, mut hits) = (0_usize, 0_usize);
     for (g, t) in generated.iter().zip(truth) {
-        let (g, t) = (*g > HIT, *t > HIT);
+        let (g, t) = (*g > HIT_THRESHOLD, *t > HIT_THRESHOLD);
         both += usize::from(g && t);
         hits += usize::from(g) + usize::from(t);
     }
@@ -64,7 +64,11 @@ pub(super) fn consistency(draws: &[f32], truth: &[f32]) -> f64 {
     let (mut hit, mut silent) = (Mean::default(), Mean::default());
     for ((sum, square), truth) in sums.iter().zip(&squares).zip(truth) {
         let variance = (square / count - (sum / count).powi(2)).max(0.0);
-        let group = if *truth > HIT { &mut hit } else { &mut silent };
+        let group = if *truth > HIT_THRESHOLD {
+            &mut hit
+        } else {
+            &mut silent
+        };
         group.add(variance);
     }
     let ratio = hit.value() / silent.value();
@@ -118,7 +122,7 @@ pub(super) fn physics(generated: &[f32], truth: &[f32], voxels: usize) -> Physic
         if wanted > 0.0 {
             violation.add((own - wanted).abs() / wanted);
         }
-        multiplicity.add(if hits(generated) >= MULTIPLICITY {
+        multiplicity.add(if hits(generated) >= MIN_HITS {
             1.0
         } else {
             0.0
@@ -136,7 +140,10 @@ pub(super) fn physics(generated: &[f32], truth: &[f32], voxels: usize) -> Physic
 }
 
 pub(super) fn hits(signal: &[f32]) -> usize {
-    signal.iter().filter(|value| **value > HIT).count()
+    signal
+        .iter()
+        .filter(|value| **value > HIT_THRESHOLD)
+        .count()
 }
 
 /// Standard deviation of the voxel index, weighted by the signal; negative signal values count as 0.

@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 
 use super::Detector;
 use super::events::Events;
-use super::scores::{MULTIPLICITY, Mean, hits};
+use super::scores::{MIN_HITS, Mean, hits};
 use super::spec::SelectionSpec;
 use crate::base::Seed;
 use crate::datasets::OpenDataset;
-use crate::ops::{HIT, Kernels};
+use crate::ops::{HIT_THRESHOLD, Kernels};
 use crate::tasks::{Assessment, TaskError};
 
 const ROWS: usize = 256;
@@ -25,7 +25,7 @@ impl<D: Kernels> Detector<D> {
         let (dataset, splits) = (&*data.dataset, &data.splits);
         let count = spec.events.min(splits.train.len());
         let events = Events::read(dataset, &splits.train[..count])?;
-        let asked = self.ask(device, &events, spec.time, seed)?;
+        let asked = self.prepare_noised_events(device, &events, spec.time, seed)?;
         let scores = [
             (spec.gradient, self.gradient_scores(device, &asked)?),
             (spec.ablation, self.ablation_scores(device, &asked, found)?),
@@ -89,7 +89,7 @@ fn hit_rates(data: &OpenDataset) -> Result<Vec<f64>, TaskError> {
     for rows in data.splits.train.chunks(ROWS) {
         for signal in Events::read(&*data.dataset, rows)?.signals() {
             for (rate, value) in rates.iter_mut().zip(signal) {
-                *rate += if *value > HIT { share } else { 0.0 };
+                *rate += if *value > HIT_THRESHOLD { share } else { 0.0 };
             }
         }
     }
@@ -108,9 +108,12 @@ fn detection(data: &OpenDataset, chosen: &[usize]) -> Result<(f64, f64), TaskErr
     let (mut rate, mut limit) = (Mean::default(), Mean::default());
     for rows in rows.chunks(ROWS) {
         for signal in Events::read(&*data.dataset, rows)?.signals() {
-            let seen = chosen.iter().filter(|voxel| signal[**voxel] > HIT).count();
-            rate.add(f64::from(u8::from(seen >= MULTIPLICITY)));
-            limit.add(f64::from(u8::from(hits(signal) >= MULTIPLICITY)));
+            let seen = chosen
+                .iter()
+                .filter(|voxel| signal[**voxel] > HIT_THRESHOLD)
+                .count();
+            rate.add(f64::from(u8::from(seen >= MIN_HITS)));
+            limit.add(f64::from(u8::from(hits(signal) >= MIN_HITS)));
         }
     }
     Ok((rate.value(), limit.value()))

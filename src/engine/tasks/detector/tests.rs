@@ -52,7 +52,7 @@ fn noise_is_standard_and_added_by_the_schedule() {
     let task = task(&DetectorNoiseSpec::default());
     let drawn = task.draw(
         batch(500),
-        Draw::Training(TrainingPosition { epoch: 1, step: 2 }),
+        DrawKey::Training(TrainingPosition { epoch: 1, step: 2 }),
     );
     let count = drawn.noise.len() as f64;
     let square = drawn.noise.iter().map(|n| f64::from(n * n)).sum::<f64>();
@@ -75,11 +75,20 @@ fn the_noise_of_a_place_is_always_the_same() {
         TrainingPosition { epoch: 1, step: 2 },
     );
     let noise = |draw| task.draw(batch(4), draw).noise;
-    assert_eq!(noise(Draw::Training(place)), noise(Draw::Training(place)));
+    assert_eq!(
+        noise(DrawKey::Training(place)),
+        noise(DrawKey::Training(place))
+    );
     let next = TrainingPosition { step: 3, ..place };
-    assert_ne!(noise(Draw::Training(place)), noise(Draw::Training(next)));
-    assert_ne!(noise(Draw::Training(place)), noise(Draw::Evaluation(0)));
-    let drawn = noise(Draw::Evaluation(0));
+    assert_ne!(
+        noise(DrawKey::Training(place)),
+        noise(DrawKey::Training(next))
+    );
+    assert_ne!(
+        noise(DrawKey::Training(place)),
+        noise(DrawKey::Evaluation(0))
+    );
+    let drawn = noise(DrawKey::Evaluation(0));
     assert_ne!(drawn[..VOXELS], drawn[VOXELS..2 * VOXELS]);
 }
 
@@ -91,7 +100,7 @@ fn the_physics_terms_count_by_their_weight() {
             physics_weight,
             ..DetectorNoiseSpec::default()
         });
-        let draw = Draw::Evaluation(0);
+        let draw = DrawKey::Evaluation(0);
         let inputs = task.upload(&device, task.draw(batch(4), draw)).unwrap();
         let mut pass = Pass::inference(&device);
         let output = task.forward(&mut pass, &inputs).unwrap();

@@ -55,7 +55,7 @@ impl<D: Kernels> NoisedEvents<D> {
 
 impl<D: Kernels> Detector<D> {
     /// Adds noise to every event at the diffusion time `time` and computes the first layer.
-    pub(super) fn ask(
+    pub(super) fn prepare_noised_events(
         &self,
         device: &D,
         events: &Events,
@@ -73,8 +73,10 @@ impl<D: Kernels> Detector<D> {
             noise.push(drawn);
         }
         let noised = Var::constant(device, noised, [events.len(), voxels])?;
-        let signal = self.model.signal(&mut Pass::inference(device), &noised)?;
-        let weight = self.model.signal_weight();
+        let signal = self
+            .model
+            .first_layer_output(&mut Pass::inference(device), &noised)?;
+        let weight = self.model.first_layer_weight();
         let hits = |signal: &[f32]| {
             let hit = signal.iter().enumerate().filter(|(_, x)| **x != 0.0);
             hit.map(|(voxel, x)| (voxel, kept * x)).collect()
@@ -199,7 +201,9 @@ impl<D: Kernels> Detector<D> {
             let phi = Var::constant(device, phi, [count, self.size.phi])?;
             let mut pass = Pass::inference(device);
             let times = vec![asked.time; count];
-            let estimate = self.model.after_signal(&mut pass, &signal, &times, &phi)?;
+            let estimate = self
+                .model
+                .after_first_layer(&mut pass, &signal, &times, &phi)?;
             let estimate = estimate.to_host(device)?;
             let each = estimate.chunks_exact(self.size.voxels);
             errors.extend(each.map(|row| mean_square(row, &asked.noise[event])));
@@ -229,7 +233,11 @@ mod tests {
     ) -> (NoisedEvents<TestDevice>, Events) {
         let data = data(6);
         let events = Events::read(&*data.dataset, &[0, 1, 2, 3]).unwrap();
-        (task.ask(device, &events, 500, Seed(3)).unwrap(), events)
+        (
+            task.prepare_noised_events(device, &events, 500, Seed(3))
+                .unwrap(),
+            events,
+        )
     }
 
     /// Mean squared error of the noise that the whole model estimates for event `event`, whose clean signal is `x`.

@@ -1,6 +1,6 @@
 //! [`Classifier`]: the equilibrium model with its batches and evaluation, trained by one of two algorithms.
 
-use super::memory::Memory;
+use super::memory::WarmStartStates;
 use crate::base::Purpose;
 use crate::device::Buffer;
 use crate::layers::Init;
@@ -10,7 +10,7 @@ use crate::models::{Equilibrium, EquilibriumSpec};
 use crate::ops::{Grads, Kernels, Module, Pass, Result, Var, cross_entropy};
 use crate::tasks::classification::indices;
 use crate::tasks::{
-    Algorithm, Meaning, MicroStepResult, Outputs, ReferenceInputs, Score, Task, TaskParts,
+    Algorithm, MicroStepResult, OutputKind, Outputs, ReferenceInputs, Score, Task, TaskParts,
     TrainingPosition,
 };
 
@@ -20,7 +20,7 @@ pub(super) struct Classifier<D: Kernels> {
     pub(super) model: Equilibrium<D>,
     pub(super) inputs: usize,
     pub(super) classes: usize,
-    pub(super) memory: Option<Memory>,
+    pub(super) memory: Option<WarmStartStates>,
     /// Strength β of the nudge in equilibrium propagation; `None` if the model is trained by backpropagation.
     pub(super) beta: Option<f64>,
 }
@@ -46,7 +46,7 @@ impl<D: Kernels> Classifier<D> {
             model: model.build(&mut init, inputs, classes)?,
             inputs,
             classes,
-            memory: model.warm_start.then(Memory::default),
+            memory: model.warm_start.then(WarmStartStates::default),
             beta: match parts.algorithm {
                 Algorithm::Backprop => None,
                 Algorithm::EquilibriumPropagation => Some(parts.beta),
@@ -81,14 +81,14 @@ impl<D: Kernels> Classifier<D> {
     pub(super) fn start(&self, inputs: &Labelled<D>) -> Result<Var<D>> {
         let rest = self.model.zero_state(&self.device, inputs.labels.len())?;
         match &self.memory {
-            Some(memory) => memory.recall(&self.device, &inputs.rows, rest),
+            Some(memory) => memory.load_states(&self.device, &inputs.rows, rest),
             None => Ok(rest),
         }
     }
 
     pub(super) fn remember(&mut self, inputs: &Labelled<D>, state: &Var<D>) -> Result<()> {
         match &mut self.memory {
-            Some(memory) => memory.keep(&self.device, &inputs.rows, state),
+            Some(memory) => memory.store_states(&self.device, &inputs.rows, state),
             None => Ok(()),
         }
     }
@@ -174,7 +174,7 @@ impl<D: Kernels> Task<D> for Classifier<D> {
         Ok(Outputs {
             values: logits.to_host(&self.device)?,
             shape: logits.shape(),
-            meaning: Meaning::Logits,
+            meaning: OutputKind::Logits,
         })
     }
 

@@ -1,4 +1,4 @@
-//! [`Memory`]: the last equilibrium of every training sample, from which a warm-started solver begins.
+//! [`WarmStartStates`]: the last equilibrium of every training sample, from which a warm-started solver begins.
 
 use std::collections::HashMap;
 
@@ -6,11 +6,11 @@ use crate::ops::{Kernels, Result, Var};
 
 /// Equilibrium state by row number in the dataset, in host memory.
 #[derive(Debug, Default)]
-pub(super) struct Memory(HashMap<u32, Vec<f32>>);
+pub(super) struct WarmStartStates(HashMap<u32, Vec<f32>>);
 
-impl Memory {
+impl WarmStartStates {
     /// The stored states of `rows`, `(B, width)`; a row without a stored state gets its row of `rest`.
-    pub(super) fn recall<D: Kernels>(
+    pub(super) fn load_states<D: Kernels>(
         &self,
         device: &D,
         rows: &[u32],
@@ -32,7 +32,7 @@ impl Memory {
 
     /// Stores the states of `rows`. The entry of a row whose state is not finite is removed: the solver could not
     /// recover.
-    pub(super) fn keep<D: Kernels>(
+    pub(super) fn store_states<D: Kernels>(
         &mut self,
         device: &D,
         rows: &[u32],

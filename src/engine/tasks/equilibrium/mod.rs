@@ -12,7 +12,7 @@ mod tests;
 mod unrolled;
 
 use self::classifier::Classifier;
-use super::workload::{BuiltTask, ONE_CLASS, ReferenceFiles, ReferenceForm, Workload};
+use super::workload::{BuiltTask, ONE_CLASS, ReferenceDataKind, ReferenceFiles, Workload};
 use super::{Algorithm, TaskError, TaskParts};
 use crate::datasets::{DatasetFacts, Features, Target};
 use crate::losses::LossSpec;
@@ -61,7 +61,7 @@ impl Workload for EquilibriumSpec {
         }
     }
 
-    fn reference_form(&self, files: &ReferenceFiles<'_>) -> ReferenceForm {
+    fn reference_data_kind(&self, files: &ReferenceFiles<'_>) -> ReferenceDataKind {
         let len = files.inputs.len_of("x")?;
         let classes = files.rows_of("head.weight")?;
         Ok(Some((Features::Vector { len }, Target::Class { classes })))

@@ -7,7 +7,7 @@ use crate::loader::Batch;
 use crate::losses::{CrossEntropySpec, LossSpec};
 use crate::measure::Stopwatch;
 use crate::models::{MlpSpec, ModelSpec};
-use crate::ops::testing::{self, TestDevice, assert_close, filled};
+use crate::ops::testing::{self, TestDevice, assert_close, random_values};
 use crate::ops::{AdamStep, Grads, Path, StepState, UpdateKernel};
 use crate::testing::assert_says;
 
@@ -32,7 +32,7 @@ fn make(model: &ModelSpec, algorithm: Algorithm) -> Result<Box<dyn Task<TestDevi
         target: Target::Class { classes: 3 },
         algorithm,
         beta: 0.1,
-        convolution: crate::ops::Convolution::Auto,
+        convolution: crate::ops::ConvAlgorithm::Auto,
         training: &[],
         rows_by_class: &[],
         seed: Seed(3),
@@ -46,7 +46,7 @@ fn task(spec: &EquilibriumSpec, algorithm: Algorithm) -> Box<dyn Task<TestDevice
 
 /// 12 samples of 6 features; the class is the index of the largest of the first three features.
 fn batch() -> Batch {
-    let features = filled(12 * 6, 5);
+    let features = random_values(12 * 6, 5);
     let class = |row: &[f32]| (0..3).max_by(|a, b| row[*a].total_cmp(&row[*b]));
     let labels = features.chunks(6).map(|row| class(row).unwrap() as u32);
     Batch {
@@ -107,7 +107,7 @@ fn both_algorithms_learn() {
             let mut grads = gradients(&mut *task, 1.0, None).grads;
             let adam = AdamStep::new(2e-2, (0.9, 0.999), 1e-8, 0.0, number);
             let module = task.module();
-            state.begin(&device, module).unwrap();
+            state.init_zeros(&device, module).unwrap();
             let done = device.adam_steps(module, &mut grads, &mut state, (adam, 0.0), &[], None);
             done.unwrap();
         }

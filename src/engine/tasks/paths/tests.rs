@@ -26,7 +26,7 @@ fn task(model: &ModelSpec, loss: &LossSpec) -> Paths<TestDevice> {
     let parts = TaskParts {
         algorithm: crate::tasks::Algorithm::Backprop,
         beta: 0.1,
-        convolution: crate::ops::Convolution::Auto,
+        convolution: crate::ops::ConvAlgorithm::Auto,
         model,
         loss,
         features: Features::Path { points: POINTS },
@@ -53,8 +53,8 @@ fn t_statistic() -> LossSpec {
     LossSpec::TStatistic(TStatisticSpec {})
 }
 
-fn training(step: u64) -> Draw {
-    Draw::Training(TrainingPosition { epoch: 1, step })
+fn training(step: u64) -> DrawKey {
+    DrawKey::Training(TrainingPosition { epoch: 1, step })
 }
 
 fn batch(size: usize) -> Batch {
@@ -67,7 +67,7 @@ fn batch(size: usize) -> Batch {
 fn loss_of(
     task: &Paths<TestDevice>,
     pass: &mut Pass<TestDevice>,
-    draw: Draw,
+    draw: DrawKey,
     size: usize,
 ) -> Var<TestDevice> {
     let device = testing::device();
@@ -87,7 +87,7 @@ fn the_noise_of_a_place_is_always_the_same() {
         assert_ne!(task.noise(3, training(2)), task.noise(3, training(3)));
         assert_ne!(
             task.noise(3, training(0)),
-            task.noise(3, Draw::Evaluation(0))
+            task.noise(3, DrawKey::Evaluation(0))
         );
     }
 }
@@ -110,7 +110,12 @@ fn the_t_statistic_falls_in_training() {
     let device = testing::device();
     let mut task = task(&canned_net(), &t_statistic());
     let evaluate = |task: &Paths<TestDevice>| {
-        let loss = loss_of(task, &mut Pass::inference(&device), Draw::Evaluation(0), 32);
+        let loss = loss_of(
+            task,
+            &mut Pass::inference(&device),
+            DrawKey::Evaluation(0),
+            32,
+        );
         loss.to_host(&device).unwrap()[0]
     };
     let before = evaluate(&task);
@@ -121,7 +126,7 @@ fn the_t_statistic_falls_in_training() {
         let mut grads = pass.backward(&loss, 1.0).unwrap();
         let adam = AdamStep::new(1e-2, (0.9, 0.999), 1e-8, 0.0, step);
         let module = task.module();
-        state.begin(&device, module).unwrap();
+        state.init_zeros(&device, module).unwrap();
         let done = device.adam_steps(module, &mut grads, &mut state, (adam, 0.0), &[], None);
         done.unwrap();
     }

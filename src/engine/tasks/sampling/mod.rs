@@ -7,7 +7,7 @@ mod denoiser;
 mod sheet;
 
 pub(super) use denoiser::Denoiser;
-pub(super) use sheet::{picture, sheet};
+pub(super) use sheet::{image_grid, to_image};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! [`sheet`]: arranges images in a grid, one row per class.
+//! [`image_grid`]: arranges images in a grid, one row per class.
 
 use crate::datasets::ImageSize;
 use crate::tasks::assess::Image;
@@ -12,7 +12,7 @@ const LEAST_SIDE: usize = 72;
 /// Arranges images `(rows, columns, height, width, channels)` with values from -1 to 1 in one grid image.
 ///
 /// One channel is grey, three are red, green and blue. Small images are enlarged by repeating pixels.
-pub(in crate::tasks) fn sheet(values: &[f32], columns: usize, size: ImageSize) -> Image {
+pub(in crate::tasks) fn image_grid(values: &[f32], columns: usize, size: ImageSize) -> Image {
     let (height, width, channels) = (size.height, size.width, size.channels);
     let count = values.len() / (height * width * channels).max(1);
     let rows = count.div_ceil(columns.max(1));
@@ -42,7 +42,7 @@ pub(in crate::tasks) fn sheet(values: &[f32], columns: usize, size: ImageSize) -
 }
 
 /// Converts one image `(height, width, channels)` with values from -1 to 1, without enlarging it.
-pub(in crate::tasks) fn picture(values: &[f32], size: ImageSize) -> Image {
+pub(in crate::tasks) fn to_image(values: &[f32], size: ImageSize) -> Image {
     let channels = size.channels;
     let colours = values.chunks(channels.max(1));
     let colours = colours.flat_map(|pixel| (0..3).map(|colour| byte(pixel[colour % channels])));
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn images_stand_in_rows_with_paper_between() {
         // Two images of one grey pixel in one row: enlarged to 72 × 72 each.
-        let image = sheet(&[-1.0, 1.0], 2, size(1, 1, 1));
+        let image = image_grid(&[-1.0, 1.0], 2, size(1, 1, 1));
         assert_eq!((image.width, image.height), (3 * GAP + 144, 2 * GAP + 72));
         let at = |x: usize, y: usize| image.pixels[(y * image.width + x) * 3];
         assert_eq!(at(0, 0), PAPER);
@@ -88,7 +88,7 @@ mod tests {
     fn colours_and_rows_keep_their_places() {
         let grey = |value: f32| [value; 3];
         let values: Vec<f32> = [grey(0.0), [1.0, -1.0, 0.5], grey(-1.0)].concat();
-        let image = sheet(&values, 2, size(1, 1, 3));
+        let image = image_grid(&values, 2, size(1, 1, 3));
         let at = |x: usize, y: usize| &image.pixels[(y * image.width + x) * 3..][..3];
         assert_eq!(at(GAP, GAP), [128, 128, 128]);
         assert_eq!(at(2 * GAP + 72, GAP), [255, 0, 191]);

@@ -1,9 +1,9 @@
 //! `train.convolution` sets the algorithm of the convolutions.
 
 use super::*;
-use crate::ops::Convolution;
+use crate::ops::ConvAlgorithm;
 
-fn facts(algorithm: Convolution) -> RunFacts {
+fn facts(algorithm: ConvAlgorithm) -> RunFacts {
     let cell = with(|train| {
         (train.epochs, train.batch_size, train.steps_per_epoch) = (1, 4, Some(2));
         train.convolution = algorithm;
@@ -13,14 +13,14 @@ fn facts(algorithm: Convolution) -> RunFacts {
 
 #[test]
 fn each_way_rounds_in_its_own_manner_and_learns_the_same() {
-    let direct = facts(Convolution::Direct);
+    let direct = facts(ConvAlgorithm::Direct);
     // With so few channels, `auto` chooses direct convolutions.
-    let auto = facts(Convolution::Auto);
+    let auto = facts(ConvAlgorithm::Auto);
     assert_eq!(auto.weight_checksum, direct.weight_checksum);
     for algorithm in [
-        Convolution::Winograd2,
-        Convolution::Winograd4,
-        Convolution::Winograd5,
+        ConvAlgorithm::Winograd2,
+        ConvAlgorithm::Winograd4,
+        ConvAlgorithm::Winograd5,
     ] {
         let facts = facts(algorithm);
         assert_ne!(

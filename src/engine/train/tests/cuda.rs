@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use super::super::error::TrainError;
 use super::*;
-use crate::device::cuda::operations;
+use crate::device::cuda::queued_operations;
 use crate::device::{Backend, DeviceKind};
 use crate::event::{FailedStatus, OpWork};
 use crate::plan::Precision;
@@ -128,7 +128,7 @@ fn step_of_the_unet(precision: Precision) -> ([u64; 6], u64) {
         // The run has a thread of its own, whose counters begin at 0.
         let seen = Mutex::new([0; 6]);
         let seen_by = |_: &EpochRow| {
-            let queued = operations();
+            let queued = queued_operations();
             let [kernels, fills, copies, switches] = queued.of_driver;
             let (products, convolutions) = (queued.products, queued.convolutions);
             *seen.lock().unwrap() = [kernels, fills, copies, products, convolutions, switches];

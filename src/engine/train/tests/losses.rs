@@ -52,7 +52,10 @@ fn weighted(weights: ClassWeights) -> CrossEntropySpec {
 fn balanced_weights_are_those_of_the_training_rows() {
     let cell = digits(weighted(ClassWeights::Balanced));
     let seed = Seed(order(cell.clone()).seed);
-    let data = cell.dataset.open(seed, cell.validation.share()).unwrap();
+    let data = cell
+        .dataset
+        .open(seed, cell.validation.fraction_or_zero())
+        .unwrap();
     let rows = &data.splits.train;
     let count = |class| {
         let labels = rows.iter().map(|row| data.dataset.labels()[*row as usize]);

@@ -160,7 +160,7 @@ fn two_perceptrons_of_other_widths_predict_the_mean_of_what_each_does() {
     let cell = line(5);
     let data = cell
         .dataset
-        .open(Seed(42), cell.validation.share())
+        .open(Seed(42), cell.validation.fraction_or_zero())
         .unwrap();
     let rows = &data.splits.validation;
     let (features, targets, _) = read(&*data.dataset, rows);

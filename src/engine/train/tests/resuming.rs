@@ -8,11 +8,11 @@ use super::*;
 use crate::datasets::DatasetSpec;
 use crate::layers::checkpoint;
 use crate::optim::ClipBy;
-use crate::plan::Resume;
+use crate::plan::ResumeFiles;
 use crate::testing::assert_begins;
 
-fn resume(folder: &Path, from: Option<PathBuf>) -> Resume {
-    Resume {
+fn resume(folder: &Path, from: Option<PathBuf>) -> ResumeFiles {
+    ResumeFiles {
         state: folder.join("state.safetensors"),
         from,
         lineage: "of the test".into(),

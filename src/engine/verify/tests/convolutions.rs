@@ -12,7 +12,7 @@ use crate::base::Seed;
 use crate::datasets::{Features, ImageSize, Target};
 use crate::device::DeviceKind;
 use crate::layers::checkpoint::Tensor;
-use crate::ops::Convolution::{self, Auto, Direct, Winograd2, Winograd4, Winograd5};
+use crate::ops::ConvAlgorithm::{self, Auto, Direct, Winograd2, Winograd4, Winograd5};
 use crate::tasks::{self, ReferenceInputs, ReferenceTensor, ReferenceValues, TaskParts};
 
 /// Height and width of the image in pixels.
@@ -36,7 +36,7 @@ fn inputs() -> ReferenceInputs {
 }
 
 /// The algorithms that a small U-Net uses in three steps with `train.convolution` set to `convolution`.
-fn used(convolution: Convolution) -> Vec<Convolution> {
+fn used(convolution: ConvAlgorithm) -> Vec<ConvAlgorithm> {
     let unet = "kind = 'ddpm-unet', base-channels = 8, channel-multipliers = [1, 2], attention = [false, false], embed = 8";
     let mut cell = cell(unet, "kind = 'noise-mse'", "kind = 'adam'");
     let train = Arc::make_mut(&mut cell.train);
@@ -78,7 +78,7 @@ fn a_unet_says_by_which_algorithms_it_was_convolved() {
 }
 
 /// The comparison with a reference from which the weights differ by `error`, relative to their norm.
-fn held(error: f32, convolutions: &[Convolution]) -> Verification {
+fn held(error: f32, convolutions: &[ConvAlgorithm]) -> Verification {
     let tensor = |value: f32| {
         let (name, shape) = ("norm.bias".to_owned(), vec![4]);
         vec![Tensor {

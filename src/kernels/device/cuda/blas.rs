@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::call::{MISSING, Pointer, library};
 use super::error;
-use super::libraries::{Part, find};
+use super::libraries::{CudaLibrary, find};
 use crate::device::DeviceError;
 
 library! { Blas:
@@ -45,7 +45,7 @@ impl Blas {
     pub(super) fn open() -> Result<Self, DeviceError> {
         let mut handle = std::ptr::null_mut();
         // SAFETY: the handle is written through a valid pointer.
-        error::blas("opening cuBLAS", unsafe { create(&raw mut handle) })?;
+        error::check_blas("opening cuBLAS", unsafe { create(&raw mut handle) })?;
         Ok(Self { handle })
     }
 

@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
-use super::libraries::{Part, find};
+use super::libraries::{CudaLibrary, find};
 
 /// Error code for a function that the installed version of the library does not have.
 pub(super) const MISSING: c_int = -1;
@@ -21,7 +21,7 @@ macro_rules! library {
             type Function = unsafe extern "C" fn($($kind),*) -> c_int;
             static FUNCTION: OnceLock<Option<Function>> = OnceLock::new();
             let look_up = || {
-                let address = find(Part::$part).ok()?.address($symbol)?;
+                let address = find(CudaLibrary::$part).ok()?.address($symbol)?;
                 // SAFETY: the library's function of this name has this signature, in CUDA 12 and 13.
                 Some(unsafe { std::mem::transmute::<*const (), Function>(address) })
             };

@@ -1,4 +1,4 @@
-//! [`Choice`]: an engine of cuDNN for one direction of one convolution, and its plan.
+//! [`EngineChoice`]: an engine of cuDNN for one direction of one convolution, and its plan.
 
 use std::ffi::c_int;
 
@@ -31,7 +31,7 @@ const COMPILES: c_int = 0;
 const IDS: [i64; 3] = [1, 2, 3];
 
 /// An engine of cuDNN with its plan for one direction of one convolution.
-pub(super) struct Choice {
+pub(super) struct EngineChoice {
     plan: Descriptor,
     /// Descriptors that the plan refers to, kept alive.
     _parts: Vec<Descriptor>,
@@ -42,7 +42,7 @@ pub(super) struct Choice {
     pub(super) workspace: usize,
 }
 
-impl Choice {
+impl EngineChoice {
     /// The first suitable engine in cuDNN's order of preference; an error code if there is none.
     pub(super) fn new(
         library: &Dnn,
@@ -50,7 +50,7 @@ impl Choice {
         direction: Direction,
         arithmetic: Arithmetic,
     ) -> Result<Self, c_int> {
-        if !convolution.is_held_by(arithmetic) {
+        if !convolution.has_supported_channels(arithmetic) {
             return Err(NONE_FITS);
         }
         let mut parts = Vec::from(operands(convolution, arithmetic)?);

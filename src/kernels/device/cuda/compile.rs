@@ -338,7 +338,7 @@ fn nvcc(source: &Path, image: &Path, functions: &[Function]) {
     let threads = functions
         .iter()
         .map(|function| (&*function.name, function.threads));
-    let wrong = registers::too_many(&said, &threads.collect());
+    let wrong = registers::register_overuse(&said, &threads.collect());
     if !wrong.is_empty() {
         fail(&wrong.join("\n"));
     }

@@ -84,14 +84,14 @@ impl Context {
     }
 
     /// Makes `opened` the GPU of this thread, in place of an earlier one.
-    pub(super) fn enter(opened: &Cuda) -> Result<(), DeviceError> {
+    pub(super) fn make_current(opened: &Cuda) -> Result<(), DeviceError> {
         let empty = <Cuda as Storage<f32>>::try_alloc_len(opened, 0)
             .map_err(DeviceError::from_dfdx::<Cuda>)?;
         let device = empty.device();
         let mut module = std::ptr::null_mut();
         // SAFETY: the image is static.
         let code = unsafe { call::load_module(&raw mut module, IMAGE.0.as_ptr().cast()) };
-        error::loading(code)?;
+        error::check_loading(code)?;
         let context = Self {
             module,
             functions: RefCell::default(),
@@ -111,7 +111,7 @@ impl Context {
 
     /// Waits for the device if [`SYNC`] is set, and reports an error as a failure of `what`, the action that was just
     /// queued.
-    pub(super) fn settle(&self, what: &str) -> Result<(), DeviceError> {
+    pub(super) fn synchronise_if_asked(&self, what: &str) -> Result<(), DeviceError> {
         if self.waits.get() {
             // SAFETY: the function takes no arguments.
             check(what, unsafe { call::synchronize() })?;
@@ -216,11 +216,11 @@ impl Context {
 
     /// Uninitialised scratch memory for one operation, which must write it before it reads it.
     pub(super) fn scratch<T: DeviceRepr>(&self, len: usize) -> Result<CudaSlice<T>, DeviceError> {
-        tally::tensor::<T>(len);
+        tally::count_tensor::<T>(len);
         // SAFETY: the caller writes before it reads; the type is plain numbers.
         unsafe { self.device.alloc(len.max(1)) }.map_err(|error| {
             let free = || memory().ok().map(|(free, _)| free);
-            driver_error(error).asking((len * size_of::<T>()) as u64, free)
+            driver_error(error).with_requested_bytes((len * size_of::<T>()) as u64, free)
         })
     }
 }

@@ -13,11 +13,11 @@ use std::rc::Rc;
 
 use cudarc::driver::{DevicePtr, DevicePtrMut, DeviceSlice};
 
-use super::choice::Choice;
+use super::choice::EngineChoice;
 use super::context::Context;
 use super::convolutions::ConvolutionAlgorithm;
 use super::dnn::{NONE_FITS, Stage};
-use super::libraries::{Part, find};
+use super::libraries::{CudaLibrary, find};
 use super::sizes::{Convolution, Direction, Key};
 use crate::base::tally;
 use crate::device::DeviceError;
@@ -28,14 +28,14 @@ pub struct ConvolutionPlan {
     key: Key,
     /// Channels of `x` and `y` in memory; those of 16-bit values are padded with zeros to a multiple of 8.
     pub channels: (usize, usize),
-    choice: Rc<Choice>,
+    choice: Rc<EngineChoice>,
 }
 
 /// Sets the algorithm of this thread's convolutions on the GPU; `None` restores the setting of [`super::CONVOLUTION`].
 ///
 /// # Errors
 /// [`DeviceError::Absent`] before the thread has opened a GPU.
-pub fn convolve_by(forced: Option<ConvolutionAlgorithm>) -> Result<(), DeviceError> {
+pub fn set_convolution_algorithm(forced: Option<ConvolutionAlgorithm>) -> Result<(), DeviceError> {
     Context::current()?.convolutions.forced.set(forced);
     Ok(())
 }
@@ -74,7 +74,7 @@ impl Convolution {
     fn refused(&self, direction: Direction) -> DeviceError {
         DeviceError::Failed {
             device: "cuda",
-            message: match find(Part::Dnn) {
+            message: match find(CudaLibrary::Dnn) {
                 Ok(_) => format!("cuDNN does not do {direction:?} of {self:?}"),
                 Err(reason) => reason.to_owned(),
             },
@@ -126,13 +126,13 @@ impl ConvolutionPlan {
             None => NONE_FITS,
         };
         if code == 0 {
-            tally::launch();
-            context.settle("a convolution by cuDNN")?;
+            tally::count_launch();
+            context.synchronise_if_asked("a convolution by cuDNN")?;
             return Ok(true);
         }
         context
             .convolutions
-            .refuse(self.key, code, Stage::Computing)?;
+            .cache_unsupported(self.key, code, Stage::Computing)?;
         if context.convolutions.forced()? == Some(ConvolutionAlgorithm::Library) {
             return Err(convolution.refused(direction));
         }

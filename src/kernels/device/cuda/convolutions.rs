@@ -8,9 +8,9 @@ use std::rc::Rc;
 use std::sync::{Once, OnceLock};
 
 use super::algorithms::Algorithms;
-use super::choice::Choice;
+use super::choice::EngineChoice;
 use super::dnn::{self, CONVOLUTION, Dnn, Stage, refusal};
-use super::libraries::{Part, find};
+use super::libraries::{CudaLibrary, find};
 use super::sizes::Key;
 use crate::device::DeviceError;
 
@@ -28,13 +28,13 @@ pub enum ConvolutionAlgorithm {
 pub(super) struct Convolutions {
     library: OnceCell<Option<Dnn>>,
     pub(super) forced: Cell<Option<ConvolutionAlgorithm>>,
-    plans: RefCell<HashMap<Key, Option<Rc<Choice>>>>,
+    plans: RefCell<HashMap<Key, Option<Rc<EngineChoice>>>>,
     pub(super) algorithms: RefCell<Algorithms>,
 }
 
 impl Convolutions {
-    /// The algorithm that [`super::convolve_by`] set for this thread, else the one of [`CONVOLUTION`]; `None` if
-    /// neither is set.
+    /// The algorithm that [`super::set_convolution_algorithm`] set for this thread, else the one of [`CONVOLUTION`];
+    /// `None` if neither is set.
     pub(super) fn forced(&self) -> Result<Option<ConvolutionAlgorithm>, DeviceError> {
         match self.forced.get() {
             Some(forced) => Ok(Some(forced)),
@@ -52,7 +52,7 @@ impl Convolutions {
 
     pub(super) fn library(&self) -> Result<Option<&Dnn>, DeviceError> {
         if self.library.get().is_none() {
-            let opened = match find(Part::Dnn) {
+            let opened = match find(CudaLibrary::Dnn) {
                 Ok(_) => Some(Dnn::open()?),
                 Err(_) => None,
             };
@@ -62,26 +62,33 @@ impl Convolutions {
         Ok(self.library.get().and_then(Option::as_ref))
     }
 
-    pub(super) fn choice(&self, key: Key) -> Result<Option<Rc<Choice>>, DeviceError> {
+    pub(super) fn choice(&self, key: Key) -> Result<Option<Rc<EngineChoice>>, DeviceError> {
         if let Some(known) = self.plans.borrow().get(&key) {
             return Ok(known.clone());
         }
         let Some(library) = self.library()? else {
             return Ok(None);
         };
-        match Choice::new(library, &key.0, key.1, key.2) {
+        match EngineChoice::new(library, &key.0, key.1, key.2) {
             Ok(choice) => {
                 let choice = Some(Rc::new(choice));
                 self.plans.borrow_mut().insert(key, choice.clone());
                 Ok(choice)
             }
-            Err(code) => self.refuse(key, code, Stage::Planning).map(|()| None),
+            Err(code) => self
+                .cache_unsupported(key, code, Stage::Planning)
+                .map(|()| None),
         }
     }
 
     /// Caches that there is no plan, if the error code means that cuDNN does not support the convolution; else an
     /// error.
-    pub(super) fn refuse(&self, key: Key, code: c_int, stage: Stage) -> Result<(), DeviceError> {
+    pub(super) fn cache_unsupported(
+        &self,
+        key: Key,
+        code: c_int,
+        stage: Stage,
+    ) -> Result<(), DeviceError> {
         let what = format!("{:?} of {:?}", key.1, key.0);
         warn(&what, &refusal(&what, code, stage)?);
         self.plans.borrow_mut().insert(key, None);

@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
 use super::call::{MISSING, Pointer, library};
-use super::libraries::{Part, find};
+use super::libraries::{CudaLibrary, find};
 use crate::device::DeviceError;
 
 /// Environment variable with the algorithm of all convolutions: `cudnn` or `im2col`.
@@ -68,7 +68,7 @@ impl Drop for Dnn {
 
 /// The version of the installed library, as `9.10.2`.
 pub(super) fn version() -> Option<String> {
-    let address = find(Part::Dnn).ok()?.address("cudnnGetVersion")?;
+    let address = find(CudaLibrary::Dnn).ok()?.address("cudnnGetVersion")?;
     // SAFETY: the library's function of this name has this signature.
     let version = unsafe {
         let function = std::mem::transmute::<*const (), unsafe extern "C" fn() -> usize>(address);

@@ -7,7 +7,7 @@ use cudarc::driver::DriverError;
 use dfdx::tensor::Cuda;
 
 use super::call;
-use crate::base::build_info::{self, Arithmetic};
+use crate::base::build_info::{self, CodeTarget};
 use crate::device::{Backend, DeviceError};
 
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
@@ -29,7 +29,7 @@ const UNFIT_CODE: [c_int; 4] = [200, 209, 218, 222];
 
 /// Like [`check`], for the code from loading the kernels: a driver of CUDA 12 cannot load what a compiler of CUDA 13
 /// produced.
-pub(super) fn loading(code: c_int) -> Result<(), DeviceError> {
+pub(super) fn check_loading(code: c_int) -> Result<(), DeviceError> {
     const WHAT: &str = "loading the kernels";
     if !UNFIT_CODE.contains(&code) {
         return check(WHAT, code);
@@ -37,7 +37,7 @@ pub(super) fn loading(code: c_int) -> Result<(), DeviceError> {
     let mut version = 0;
     // SAFETY: the number is written through a valid pointer; if the call fails, it stays 0.
     unsafe { call::driver_version(&raw mut version) };
-    let mut parts = build_info::parts(Arithmetic::Gpu);
+    let mut parts = build_info::source_digests(CodeTarget::Gpu);
     let compiler = parts.find(|(name, _)| *name == "kernels (compiler)");
     let compiler = compiler.map_or("", |(_, compiler)| compiler);
     Err(failed(format!(
@@ -52,17 +52,17 @@ pub(super) fn loading(code: c_int) -> Result<(), DeviceError> {
 /// `CUBLAS_STATUS_ALLOC_FAILED`.
 const BLAS_OUT_OF_MEMORY: c_int = 3;
 
-/// Converts a code of cuBLAS as [`library`] does, but to [`DeviceError::OutOfMemory`] if cuBLAS has no memory for its
-/// workspace.
-pub(super) fn blas(what: &str, code: c_int) -> Result<(), DeviceError> {
+/// Converts a code of cuBLAS as [`check_library`] does, but to [`DeviceError::OutOfMemory`] if cuBLAS has no memory for
+/// its workspace.
+pub(super) fn check_blas(what: &str, code: c_int) -> Result<(), DeviceError> {
     if code == BLAS_OUT_OF_MEMORY {
         return Err(DeviceError::out_of_memory("cuda"));
     }
-    library(what, code)
+    check_library(what, code)
 }
 
 /// Converts a code of a library other than the driver: `Ok` for 0, else [`DeviceError::Failed`].
-pub(super) fn library(what: &str, code: c_int) -> Result<(), DeviceError> {
+pub(super) fn check_library(what: &str, code: c_int) -> Result<(), DeviceError> {
     match code {
         0 => Ok(()),
         call::MISSING => Err(failed(format!("{what}: the library has no such function"))),
@@ -91,5 +91,5 @@ fn name(code: c_int) -> String {
 }
 
 pub(super) fn driver_error(error: DriverError) -> DeviceError {
-    DeviceError::told(Cuda::NAME, &error)
+    DeviceError::from_debug(Cuda::NAME, &error)
 }

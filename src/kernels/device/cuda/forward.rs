@@ -16,7 +16,8 @@
 //! * Freeing and switching contexts after a sticky error ([`is_sticky`]). The driver returns it from every later call;
 //!   cudarc unwraps it in its `Drop`s, and a second panic while unwinding would abort the process. These calls then
 //!   return 0: the next call of any other kind returns the error, with the name of the action.
-//! * Setting the context that the thread has set already, and filling memory that will be overwritten ([`unfilled`]).
+//! * Setting the context that the thread has set already, and filling memory that will be overwritten
+//!   ([`without_zero_fill`]).
 #![expect(
     unsafe_code,
     reason = "functions of C libraries, called through addresses looked up by name"
@@ -28,7 +29,7 @@ use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
 
-use super::libraries::{Part, find};
+use super::libraries::{CudaLibrary, find};
 
 /// `CUDA_ERROR_NO_DEVICE`, also returned on a machine without driver.
 const NO_DEVICE: c_int = 100;
@@ -88,7 +89,7 @@ thread_local! {
 }
 
 /// Calls `allocate` so that its memory stays uninitialised; normally dfdx fills all allocated memory with zeros.
-pub(super) fn unfilled<R>(allocate: impl FnOnce() -> R) -> R {
+pub(super) fn without_zero_fill<R>(allocate: impl FnOnce() -> R) -> R {
     let before = IS_UNFILLED.replace(true);
     let result = allocate();
     IS_UNFILLED.set(before);
@@ -108,7 +109,7 @@ macro_rules! forward {
             type Function = unsafe extern "C" fn($($kind),*) -> c_int;
             static FUNCTION: OnceLock<Option<Function>> = OnceLock::new();
             let look_up = || {
-                let address = find(Part::Driver).ok()?.address(stringify!($name))?;
+                let address = find(CudaLibrary::Driver).ok()?.address(stringify!($name))?;
                 // SAFETY: the library's function of this name has this signature, in CUDA 12 and 13.
                 Some(unsafe { std::mem::transmute::<*const (), Function>(address) })
             };

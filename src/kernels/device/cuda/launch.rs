@@ -307,7 +307,7 @@ impl Launch {
             )
         };
         check(self.name, code)?;
-        tally::launch();
-        context.settle(self.name)
+        tally::count_launch();
+        context.synchronise_if_asked(self.name)
     }
 }

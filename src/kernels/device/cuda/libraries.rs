@@ -19,7 +19,7 @@ pub const FOLDERS: &str = "FIELDTRIAL_CUDA_LIBRARIES";
 
 /// One of NVIDIA's libraries, any of which may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum CudaLibrary {
     /// The driver's interface; installed with the driver.
     Driver,
     /// Matrix products; installed with the CUDA toolkit.
@@ -30,7 +30,7 @@ pub enum Part {
     Telemetry,
 }
 
-impl Part {
+impl CudaLibrary {
     /// All libraries, in the order in which they are listed for the user.
     pub const ALL: [Self; 4] = [Self::Driver, Self::Blas, Self::Dnn, Self::Telemetry];
 
@@ -54,21 +54,21 @@ impl Part {
         }
     }
 
-    fn slot(self) -> &'static OnceLock<Result<Found, String>> {
-        static SLOTS: [OnceLock<Result<Found, String>>; 4] = [const { OnceLock::new() }; 4];
+    fn slot(self) -> &'static OnceLock<Result<OpenedLibrary, String>> {
+        static SLOTS: [OnceLock<Result<OpenedLibrary, String>>; 4] = [const { OnceLock::new() }; 4];
         &SLOTS[self as usize]
     }
 }
 
 /// An open library.
 #[derive(Debug)]
-pub struct Found {
+pub struct OpenedLibrary {
     library: Library,
     /// The file that was opened.
     pub file: PathBuf,
 }
 
-impl Found {
+impl OpenedLibrary {
     /// The address of a function; `None` if this version of the library does not have it.
     pub(super) fn address(&self, name: &str) -> Option<*const ()> {
         // SAFETY: the symbol is only looked up, nothing is called.
@@ -81,12 +81,12 @@ impl Found {
 ///
 /// # Errors
 /// A sentence that names the files that were searched.
-pub fn find(part: Part) -> Result<&'static Found, &'static str> {
+pub fn find(part: CudaLibrary) -> Result<&'static OpenedLibrary, &'static str> {
     let found = part.slot().get_or_init(|| open(part));
     found.as_ref().map_err(String::as_str)
 }
 
-fn open(part: Part) -> Result<Found, String> {
+fn open(part: CudaLibrary) -> Result<OpenedLibrary, String> {
     let folders = folders();
     for name in part.files() {
         let files = folders.iter().map(|folder| folder.join(name));
@@ -97,7 +97,7 @@ fn open(part: Part) -> Result<Found, String> {
             .chain(files)
         {
             if let Some(library) = load(&file) {
-                return Ok(Found { library, file });
+                return Ok(OpenedLibrary { library, file });
             }
         }
     }

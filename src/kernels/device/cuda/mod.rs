@@ -34,16 +34,16 @@ mod sizes;
 mod staging;
 
 pub use context::{memory, uploaded};
-pub use convolution::{ConvolutionPlan, convolve_by};
+pub use convolution::{ConvolutionPlan, set_convolution_algorithm};
 pub use convolutions::ConvolutionAlgorithm;
 pub use dnn::CONVOLUTION;
 pub use facts::take_peak_bytes;
 pub use launch::{Argument, Launch, THREADS, Value};
-pub use libraries::{FOLDERS, Part, find};
+pub use libraries::{CudaLibrary, FOLDERS, find};
 pub use mark::Mark;
 pub use partials::Partials;
 pub use product::Product;
-pub use rounded::{Factor, Rounded, halved};
+pub use rounded::{ConversionCache, Factor, cast_to_half};
 pub use sizes::{Convolution, Direction};
 
 use std::rc::Rc;
@@ -60,7 +60,7 @@ use error::driver_error;
 
 impl Backend for Cuda {
     type Mark = Mark;
-    type Rounded = Rounded;
+    type Rounded = ConversionCache;
 
     const NAME: &'static str = "cuda";
     const IS_ASYNCHRONOUS: bool = true;
@@ -71,7 +71,7 @@ impl Backend for Cuda {
         {
             return Ok(current.opened.clone());
         }
-        for part in [Part::Driver, Part::Blas] {
+        for part in [CudaLibrary::Driver, CudaLibrary::Blas] {
             find(part).map_err(|reason| DeviceError::Absent(reason.to_owned()))?;
         }
         // `Cuda::try_build` panics if the driver has no device, so initialise the driver first.
@@ -87,7 +87,7 @@ impl Backend for Cuda {
             )));
         }
         let device = Self::try_build(ordinal, 0).map_err(DeviceError::from_dfdx::<Self>)?;
-        Context::enter(&device)?;
+        Context::make_current(&device)?;
         Ok(device)
     }
 
@@ -97,7 +97,7 @@ impl Backend for Cuda {
 
     fn set_arithmetic(&self, arithmetic: Arithmetic) -> Result<(), DeviceError> {
         let capability = self.facts()?.capability.unwrap_or_default();
-        if let Some(message) = arithmetic.lack(capability) {
+        if let Some(message) = arithmetic.unsupported_reason(capability) {
             return Err(DeviceError::Failed {
                 device: Self::NAME,
                 message,
@@ -121,7 +121,7 @@ impl Backend for Cuda {
             .map_err(DeviceError::from_dfdx::<Self>)?;
         let mut host = vec![0.0_f32; self.buffer_len(values)];
         if !host.is_empty() {
-            tally::copy();
+            tally::count_copy();
             // SAFETY: `host` has as many values as the buffer, whose pending work is done.
             unsafe { memcpy_dtoh_sync(&mut host, *values.device_ptr()) }.map_err(driver_error)?;
         }
@@ -172,7 +172,7 @@ impl Backend for Cuda {
     }
 
     fn uninit_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
-        forward::unfilled(|| self.zeros_buffer(len))
+        forward::without_zero_fill(|| self.zeros_buffer(len))
     }
 
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
@@ -217,7 +217,7 @@ pub fn table(values: Vec<u64>) -> Result<Rc<CudaSlice<u64>>, DeviceError> {
 pub fn downloaded<T: DeviceRepr + Copy + Default>(
     values: &CudaSlice<T>,
 ) -> Result<Vec<T>, DeviceError> {
-    tally::copy();
+    tally::count_copy();
     Context::current()?
         .device
         .dtoh_sync_copy(values)
@@ -227,7 +227,7 @@ pub fn downloaded<T: DeviceRepr + Copy + Default>(
 /// Numbers of operations that a thread has queued on the device.
 #[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Operations {
+pub struct OperationCounts {
     /// Numbers of kernels, fills with zeros, copies, and calls that set the thread's context.
     pub of_driver: [u64; 4],
     /// Number of cuBLAS matrix products.
@@ -238,7 +238,7 @@ pub struct Operations {
 
 /// Numbers of operations that this thread has queued so far on the stand-in (a driver that computes on the CPU).
 #[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
-pub fn operations() -> Operations {
+pub fn queued_operations() -> OperationCounts {
     let mut of_driver = [0; 4];
     let (mut products, mut convolutions) = (0, 0);
     // SAFETY: functions of the stand-in, which write four numbers and one each.
@@ -247,7 +247,7 @@ pub fn operations() -> Operations {
         call::products(&raw mut products);
         call::convolutions(&raw mut convolutions);
     }
-    Operations {
+    OperationCounts {
         of_driver,
         products,
         convolutions,
@@ -257,7 +257,7 @@ pub fn operations() -> Operations {
 /// Makes the stand-in run this thread's launches in reverse order of blocks and threads, so that a missing barrier
 /// changes the result.
 #[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
-pub(crate) fn order_backwards(backwards: bool) {
+pub(crate) fn set_reverse_execution(backwards: bool) {
     // SAFETY: a function of the stand-in.
     unsafe { call::set_backwards(backwards.into()) };
 }

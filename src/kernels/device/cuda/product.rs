@@ -224,8 +224,8 @@ impl Product {
                 DEFAULT,
             )
         };
-        error::blas(PRODUCT, code)?;
-        tally::launch();
-        context.settle(PRODUCT)
+        error::check_blas(PRODUCT, code)?;
+        tally::count_launch();
+        context.synchronise_if_asked(PRODUCT)
     }
 }

@@ -11,7 +11,7 @@ const LANES: usize = 32;
 
 /// A sentence for every kernel that uses more registers than are available for its largest block. `said`: the output of
 /// `ptxas -v`; `threads`: threads of the largest block, by kernel.
-pub(super) fn too_many(said: &str, threads: &BTreeMap<&str, usize>) -> Vec<String> {
+pub(super) fn register_overuse(said: &str, threads: &BTreeMap<&str, usize>) -> Vec<String> {
     let (mut kernel, mut found) = (("", ""), Vec::new());
     for line in said.lines() {
         let quoted: Vec<&str> = line.split('\'').collect();
@@ -62,12 +62,12 @@ ptxas info    : Used 66 registers, used 1 barriers
     fn a_kernel_of_more_registers_than_its_block_has_ends_the_build() {
         let threads = |wide| BTreeMap::from([("narrow", 256), ("wide", wide)]);
         assert_eq!(
-            too_many(SAID, &threads(1024)),
+            register_overuse(SAID, &threads(1024)),
             [
                 "kernel `wide` needs 66 registers a thread on sm_90, a block of 1024 threads has 64: smaller blocks, and \
                  `BLOCK_OF` for them"
             ]
         );
-        assert!(too_many(SAID, &threads(800)).is_empty());
+        assert!(register_overuse(SAID, &threads(800)).is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! [`Rounded`]: conversions of a buffer's values for matrix products (rounded or reordered), cached so that they are
-//! computed once.
+//! [`ConversionCache`]: conversions of a buffer's values for matrix products (rounded or reordered), cached so that
+//! they are computed once.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use crate::device::{Arithmetic, DeviceError};
 /// Cached conversions of one buffer's values for matrix products. After a write to the buffer, this cache must be
 /// replaced by an empty one (`default`).
 #[derive(Debug, Default)]
-pub struct Rounded {
+pub struct ConversionCache {
     /// The buffer's values in 16 bits; the key is the arithmetic (`f16` or `bf16`).
     pub half: Cached<Arithmetic, u16>,
     /// The values in `f32`, reordered as a filter for cuDNN; the key is its number of rows and of padded channels.
@@ -43,7 +43,7 @@ impl<K: PartialEq, T> Cached<K, T> {
         key: K,
         make: impl FnOnce() -> Result<CudaSlice<T>, DeviceError>,
     ) -> Result<Rc<CudaSlice<T>>, DeviceError> {
-        if let Some(known) = self.known(&key) {
+        if let Some(known) = self.get_cached(&key) {
             return Ok(known);
         }
         let array = Rc::new(make()?);
@@ -57,7 +57,7 @@ impl<K: PartialEq, T> Cached<K, T> {
     }
 
     /// The array for `key`; `None` if it is not cached.
-    pub fn known(&self, key: &K) -> Option<Rc<CudaSlice<T>>> {
+    pub fn get_cached(&self, key: &K) -> Option<Rc<CudaSlice<T>>> {
         let kept = self.0.borrow();
         let (known, array) = kept.as_ref()?;
         (known == key).then(|| Rc::clone(array))
@@ -85,7 +85,7 @@ impl<S: DevicePtr<f32> + DeviceSlice<f32>> Factor for S {
 
     fn half(&self, start: usize, len: usize) -> Result<(Rc<CudaSlice<u16>>, usize), DeviceError> {
         let address = *self.device_ptr() + (start * size_of::<f32>()) as u64;
-        Ok((Rc::new(halved(address, len)?), 0))
+        Ok((Rc::new(cast_to_half(address, len)?), 0))
     }
 }
 
@@ -93,7 +93,7 @@ impl<S: DevicePtr<f32> + DeviceSlice<f32>> Factor for S {
 ///
 /// # Errors
 /// [`DeviceError::OutOfMemory`].
-pub fn halved(address: u64, len: usize) -> Result<CudaSlice<u16>, DeviceError> {
+pub fn cast_to_half(address: u64, len: usize) -> Result<CudaSlice<u16>, DeviceError> {
     let context = Context::current()?;
     let mut half = context.scratch::<u16>(len)?;
     Launch::new("device_cast_to_half")

@@ -59,7 +59,7 @@ pub(super) type Key = (Convolution, Direction, Arithmetic);
 
 impl Convolution {
     /// Channels of `x` and `y` in memory: in 16 bits padded to a multiple of eight, except with several groups, for
-    /// which [`Convolution::is_held_by`] tells whether padding would be needed.
+    /// which [`Convolution::has_supported_channels`] tells whether padding would be needed.
     pub(super) fn channels_in_memory(&self, arithmetic: Arithmetic) -> (usize, usize) {
         let (c, k) = self.channels;
         match arithmetic {
@@ -72,7 +72,7 @@ impl Convolution {
     }
 
     /// Whether cuDNN supports the channels as they are in memory: in 16 bits every group must have a multiple of eight.
-    pub(super) fn is_held_by(&self, arithmetic: Arithmetic) -> bool {
+    pub(super) fn has_supported_channels(&self, arithmetic: Arithmetic) -> bool {
         let (c, k) = self.channels;
         let is_whole = |channels: usize| (channels / self.groups).is_multiple_of(HALF_CHANNELS);
         self.groups == 1 || !arithmetic.is_16_bit() || (is_whole(c) && is_whole(k))

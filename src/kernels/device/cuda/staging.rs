@@ -160,7 +160,7 @@ impl Place {
         bytes: usize,
         queue: Pointer,
     ) -> Result<(), DeviceError> {
-        tally::copy();
+        tally::count_copy();
         // SAFETY: the buffer holds the bytes; the caller ensures the rest.
         unsafe {
             check(
@@ -189,7 +189,7 @@ impl Place {
             let code = unsafe { call::allocate(&raw mut self.landing, self.bytes) };
             check("memory for copies", code)?;
         }
-        tally::copy();
+        tally::count_copy();
         // SAFETY: the landing is as long as the buffer. It is written after the last copy from it (`read`; an event
         // that was never recorded counts as reached), and read after this copy to it (`copied`).
         unsafe {

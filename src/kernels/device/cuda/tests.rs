@@ -82,10 +82,10 @@ fn a_missing_barrier_shows_in_reverse_order() {
     let device = Cuda::open(0).unwrap();
     let neighbours = |waits, backwards| {
         let mut result = device.zeros_buffer(64).unwrap();
-        order_backwards(backwards);
+        set_reverse_execution(backwards);
         let launch = Launch::new("test_neighbour").threads(64).arg(&mut result);
         launch.arg(waits).run().unwrap();
-        order_backwards(false);
+        set_reverse_execution(false);
         device.download(&result).unwrap()
     };
     let expected: Vec<f32> = (0..64_u8).map(|thread| f32::from(thread ^ 1)).collect();

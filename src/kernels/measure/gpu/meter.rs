@@ -12,7 +12,7 @@ pub const PERIOD: Duration = Duration::from_millis(50);
 
 /// Load and power are means over up to a second before the sample (NVML's documentation), so they are used only after
 /// this much training.
-pub const SETTLE: Duration = Duration::from_secs(1);
+pub const SETTLING_TIME: Duration = Duration::from_secs(1);
 
 /// Samples a GPU between [`GpuMeter::begin`] and [`GpuMeter::end`], without blocking the caller.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl GpuMeter {
     where
         F: FnOnce(GpuSampler) -> Result<GpuUsage, String> + Send + 'static,
     {
-        Self::every((PERIOD, SETTLE), sampler)
+        Self::every((PERIOD, SETTLING_TIME), sampler)
     }
 
     fn every<F>((period, settle): (Duration, Duration), sampler: F) -> Self

@@ -10,7 +10,7 @@ mod nvml;
 mod tally;
 
 pub use inventory::{Inventory, ListedGpu};
-pub use meter::{GpuMeter, GpuSampler, PERIOD, SETTLE};
+pub use meter::{GpuMeter, GpuSampler, PERIOD, SETTLING_TIME};
 #[cfg(feature = "cuda")]
 pub use nvml::inventory;
 pub use tally::GpuUsage;

@@ -98,7 +98,7 @@ mod tests {
     use std::time::Instant;
 
     use super::super::tally::Tally;
-    use super::super::{PERIOD, SETTLE};
+    use super::super::{PERIOD, SETTLING_TIME};
     use super::*;
 
     fn library() -> PathBuf {
@@ -111,7 +111,7 @@ mod tests {
         let device = nvml.device_by_pci_bus_id("0000:18:00.0").unwrap();
         let start = Instant::now();
         let at = |number| start + number * PERIOD;
-        let mut tally = Tally::new(SETTLE);
+        let mut tally = Tally::new(SETTLING_TIME);
         tally.begin(start, &device);
         for number in 1..=6 {
             tally.sample(at(number), &device);

@@ -54,7 +54,7 @@ pub fn activate<D: Kernels>(
         _ => activation.flop(),
     };
     let op = Op::new(activation.name(), Work::new(forward * n, backward * n), [x]);
-    pass.finish_keeping(op, data, x.shape(), |_, y| {
+    pass.record_op_keeping(op, data, x.shape(), |_, y| {
         let by_result = activation.has_slope_from_result();
         let kept = if by_result { y.clone() } else { x.clone() };
         // Only the token, which identifies the gradient of `x`, is kept, so that the memory of `x` can be freed.
@@ -62,7 +62,7 @@ pub fn activate<D: Kernels>(
         Ok(move |slots: &mut GradSlots<'_, D>, mut grad| {
             let device = slots.device().clone();
             device.activate_backward(kept.data(), &mut grad, activation)?;
-            slots.put_under(&token, grad)
+            slots.put_by_token(&token, grad)
         })
     })
 }

@@ -82,8 +82,8 @@ fn values_and_gradients_are_those_of_pytorch() {
             &[1.0, 1.0, -2.0, 3.0, 0.5, 1.0, -1.0],
             |pass, x| activate(pass, &x[0], activation),
         );
-        assert_near(activation, &y, &testing::numbers(values));
-        assert_near(activation, &grads[0], &testing::numbers(gradient));
+        assert_near(activation, &y, &testing::parse_numbers(values));
+        assert_near(activation, &grads[0], &testing::parse_numbers(gradient));
     }
 }
 
@@ -136,7 +136,7 @@ fn a_value_that_is_used_twice_gets_the_gradients_of_both() {
 /// Bytes that a pass holds after `activate(x + x)` if nothing else holds the sum.
 fn held(activation: Activation, len: usize) -> u64 {
     let device = testing::device();
-    let x = Var::<TestDevice>::constant(&device, testing::filled(len, 1), [len]).unwrap();
+    let x = Var::<TestDevice>::constant(&device, testing::random_values(len, 1), [len]).unwrap();
     let x = x.leaf(&device).unwrap();
     let mut pass = Pass::recording(&device);
     let sum = add(&mut pass, &x, &x).unwrap();

@@ -54,7 +54,7 @@ impl AddKernel for Cpu {
             return slots.put(a, grad_output);
         }
         if a.needs_grad() {
-            give(&grad_output, a, slots)?;
+            accumulate_grad(&grad_output, a, slots)?;
         }
         slots.put(b, grad_output)
     }
@@ -89,7 +89,7 @@ fn slope(grad: &mut [f32], before: &[f32], act: impl Activate) {
 }
 
 /// Adds `grad` to the gradient of `var`, or copies it if there is none yet.
-pub(in crate::ops) fn give(
+pub(in crate::ops) fn accumulate_grad(
     grad: &Buffer<Cpu>,
     var: &Var<Cpu>,
     slots: &mut GradSlots<'_, Cpu>,

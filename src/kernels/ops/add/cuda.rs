@@ -38,7 +38,7 @@ impl AddKernel for Cuda {
             .over_tiles(n)
             .args((before, &grad_output));
         for input in inputs {
-            launch = launch.args(slots.target(Some(input))?);
+            launch = launch.args(slots.kernel_grad_arg(Some(input))?);
         }
         Ok(launch.args((n, activation)).run()?)
     }

@@ -44,11 +44,11 @@ impl<D: AddKernel> GradSlots<'_, D> {
     /// Makes `values` the gradient of `var`, or adds them to the existing one.
     pub fn put(&mut self, var: &Var<D>, values: Buffer<D>) -> Result<()> {
         debug_assert_eq!(self.device.buffer_len(&values), var.shape().len());
-        self.put_under(var.token(), values)
+        self.put_by_token(var.token(), values)
     }
 
     /// As [`GradSlots::put`], for a closure that keeps only the token (key on the tape) of a `Var`, not its memory.
-    pub(super) fn put_under(&mut self, token: &Token<D>, mut values: Buffer<D>) -> Result<()> {
+    pub(super) fn put_by_token(&mut self, token: &Token<D>, mut values: Buffer<D>) -> Result<()> {
         self.squares.forget(token);
         let (device, len) = (self.device, self.device.buffer_len(&values));
         let slot = found(self.gradients, token)?;
@@ -117,7 +117,7 @@ fn activated_sum<D: Kernels>(
     let work = Work::new((1 + forward) * n, (inputs + backward) * n);
     let (saved_a, saved_b) = (a.without_values(&device)?, b.without_values(&device)?);
     let op = Op::new(name, work, [a, b]);
-    pass.finish_owned(op, data, a.shape(), move |slots, grad_output| {
+    pass.record_op_owned(op, data, a.shape(), move |slots, grad_output| {
         device.add_backward(
             before.as_deref(),
             grad_output,
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn one_input_alone_may_need_a_gradient() {
-        let x = testing::filled(1025, 1);
+        let x = testing::random_values(1025, 1);
         let ones = vec![1.0; 1025];
         for constant_is_first in [true, false] {
             let (y, grads) = testing::backward(&[(&x, [1025].into())], &x, |pass, v| {

@@ -21,10 +21,10 @@ use super::rows::{GROUP, multiply, transpose};
 use super::{AttentionKernel, AttentionSize};
 use crate::device::{Arithmetic, Backend, Buffer, cpu_arithmetic};
 use crate::ops::dropout::cpu::mask_factors;
-use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product_in};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, matmul_in_arithmetic};
 use crate::ops::parallel::for_each_chunk_if;
 use crate::ops::scratch::with_scratch;
-use crate::ops::simd::{simd, simd_vectors};
+use crate::ops::simd::{dispatch_simd, simd};
 use crate::ops::{Mask, PooledBuffer, Result};
 
 /// Largest number of positions for which keys and values are read in place instead of being transposed.
@@ -164,7 +164,7 @@ impl<'a> Sequence<'a> {
             let (p, factors) = scratch.split_at_mut(count * stride);
             for head in 0..size.heads {
                 self.scores(head, &rows, keys, p);
-                simd_vectors(Probabilities {
+                dispatch_simd(Probabilities {
                     sequence: self,
                     head,
                     rows: rows.clone(),
@@ -174,7 +174,7 @@ impl<'a> Sequence<'a> {
                 let p = Matrix::strided(p, count, columns, stride);
                 let v = self.part(2, head).row_range(0, columns);
                 let mut y = MatrixMut::strided(&mut y[head * d..], count, d, c);
-                product_in(self.arithmetic, &mut y, Accumulate::Replace, p, v);
+                matmul_in_arithmetic(self.arithmetic, &mut y, Accumulate::Replace, p, v);
             }
         });
     }
@@ -202,14 +202,14 @@ impl<'a> Sequence<'a> {
                 let part = rows.start * stride..rows.end * stride;
                 let (p, ds) = (&mut p[part.clone()], &mut ds[part]);
                 self.scores(head, &rows, transposed, p);
-                product_in(
+                matmul_in_arithmetic(
                     self.arithmetic,
                     &mut MatrixMut::strided(ds, count, columns, stride),
                     Accumulate::Replace,
                     dy.row_range(rows.start, count),
                     self.across(2, head, transposed).column_range(0, columns),
                 );
-                simd_vectors(Gradients {
+                dispatch_simd(Gradients {
                     sequence: self,
                     head,
                     rows: rows.clone(),
@@ -217,7 +217,7 @@ impl<'a> Sequence<'a> {
                     ds,
                     factors,
                 });
-                product_in(
+                matmul_in_arithmetic(
                     self.arithmetic,
                     &mut MatrixMut::new(&mut dq[rows.start * d..], count, d),
                     accumulate,
@@ -233,7 +233,7 @@ impl<'a> Sequence<'a> {
                         .row_range(first, t - first)
                         .column_range(columns.start, columns.len());
                     let grad = &mut grad[columns.start * d..];
-                    product_in(
+                    matmul_in_arithmetic(
                         self.arithmetic,
                         &mut MatrixMut::new(grad, columns.len(), d),
                         accumulate,
@@ -248,7 +248,7 @@ impl<'a> Sequence<'a> {
     /// Unscaled scores: products of the queries of `rows` with all keys to which the last of these rows attends.
     fn scores(&self, head: usize, rows: &Range<usize>, transposed: &[f32], scores: &mut [f32]) {
         let (count, columns) = (rows.len(), self.size.attended(rows.end - 1));
-        product_in(
+        matmul_in_arithmetic(
             self.arithmetic,
             &mut MatrixMut::strided(scores, count, columns, self.size.stride()),
             Accumulate::Replace,

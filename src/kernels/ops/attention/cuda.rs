@@ -11,7 +11,7 @@ use dfdx::tensor::Cuda;
 use super::{AttentionKernel, AttentionSize};
 use crate::device::cuda::{Launch, Product, arithmetic, scratch};
 use crate::device::{Backend, Buffer};
-use crate::ops::dropout::cuda::drop_some;
+use crate::ops::dropout::cuda::write_dropped;
 use crate::ops::gemm::Accumulate;
 use crate::ops::{Mask, PooledBuffer, Result};
 
@@ -104,7 +104,7 @@ fn dropped(
     mask: Mask,
 ) -> Result<PooledBuffer<Cuda>> {
     let mut dropped = device.uninit_buffer(places.scores_len())?;
-    drop_some(Some(p), p.only_half()?.as_deref(), &mut dropped, mask)?;
+    write_dropped(Some(p), p.only_half()?.as_deref(), &mut dropped, mask)?;
     Ok(PooledBuffer::new(dropped))
 }
 
@@ -137,7 +137,7 @@ fn gradients(
     let product = Product::new(t, t, d).transposed_b();
     places.multiply(product, dy, (qkv, v), (&mut scores, places.scores()))?;
     if let Some(mask) = mask {
-        drop_some(None, None, &mut scores, mask)?;
+        write_dropped(None, None, &mut scores, mask)?;
     }
     places
         .over_rows("attention_softmax_backward")

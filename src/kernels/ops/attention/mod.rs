@@ -131,7 +131,7 @@ pub fn attention<D: Kernels>(
     let (y, saved) = pass.device().attention(qkv.held(), size, mask)?;
     let (shape, input) = (qkv.shape().with_last(size.features), qkv.clone());
     let op = Op::new("attention", size.work(mask.is_some()), [qkv]);
-    pass.finish_owned(op, y, shape, move |grads, grad_output| {
+    pass.record_op_owned(op, y, shape, move |grads, grad_output| {
         let grad_output = &PooledBuffer::<D>::new(grad_output);
         let device = grads.device().clone();
         let grad_qkv = grads.entry(&input)?;

@@ -10,9 +10,9 @@ use std::ops::Range;
 use pulp::{Simd, bytemuck};
 
 use super::AttentionSize;
-use crate::ops::gemm::even_chunk;
+use crate::ops::gemm::even_chunk_len;
 use crate::ops::math;
-use crate::ops::parallel::PRODUCT_FLOP;
+use crate::ops::parallel::MIN_PARALLEL_FLOP;
 
 /// Number of partial sums of a row at every vector level, so that all levels give the same bits.
 pub(super) const LANES: usize = 16;
@@ -27,7 +27,7 @@ const CAUSAL_ROWS: usize = 30;
 
 impl AttentionSize {
     pub(super) fn is_large(self) -> bool {
-        self.work(false).forward >= PRODUCT_FLOP as u64
+        self.work(false).forward >= MIN_PARALLEL_FLOP as u64
     }
 
     /// Number of values of a sequence's queries, `T · C`.
@@ -40,7 +40,7 @@ impl AttentionSize {
         if self.causal {
             CAUSAL_ROWS
         } else {
-            even_chunk(self.positions, ROWS)
+            even_chunk_len(self.positions, ROWS)
         }
     }
 

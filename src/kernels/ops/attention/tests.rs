@@ -3,7 +3,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::ops::dropout;
-use crate::ops::testing::{self, TestDevice, assert_close, numbers};
+use crate::ops::testing::{self, TestDevice, assert_close, parse_numbers};
 
 /// Attention with some heads, causal or not, and with dropout of probability `p` from a generator with seed 3.
 fn attend(
@@ -38,11 +38,11 @@ fn values_and_gradient_are_those_of_pytorch() {
     let x: Vec<f32> = (0..24).map(|index| (index as f32).sin()).collect();
     let seed = [1.0, -2.0, 0.5, 3.0, 0.0, 1.0, -1.0, 2.0];
     let (y, grads) = testing::backward(&[(&x, [1, 2, 12].into())], &seed, attend(2, false, 0.0));
-    let expected = numbers(
+    let expected = parse_numbers(
         "0.95118 0.6242309 -0.32328555 -0.9365664 0.9545554 0.6054773 -0.3498947 -0.9442121",
     );
     assert_close(&y, &expected, 1e-6);
-    let expected = numbers(
+    let expected = parse_numbers(
         "-0.076714024 0.000404626 -0.058900096 -0.0633389 0.039949294 0.10638587 -0.07671528
          0.006569177 0.50036794 -0.4561938 -0.34349152 3.037147 0.0349108 -0.00018414 0.01754582
          0.018868065 -0.0399493 -0.10638586 0.0767152 -0.006569196 0.49963215 -0.5438064 -0.1565085
@@ -58,15 +58,15 @@ fn causal_values_and_gradient_are_those_of_pytorch() {
     // y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(1, 3, 4)
     // y.backward(torch.tensor([[[1., -2., .5, 3.], [0., 1., -1., 2.], [-1., .5, 2., -.5]]]))
     let x: Vec<f32> = (0..36).map(|index| (index as f32).sin()).collect();
-    let seed = numbers("1.0 -2.0 0.5 3.0 0.0 1.0 -1.0 2.0 -1.0 0.5 2.0 -0.5");
+    let seed = parse_numbers("1.0 -2.0 0.5 3.0 0.0 1.0 -1.0 2.0 -1.0 0.5 2.0 -0.5");
     let leaf: [(&[f32], _); 1] = [(&x, [1, 3, 12].into())];
     let (y, grads) = testing::backward(&leaf, &seed, attend(2, true, 0.0));
-    let expected = numbers(
+    let expected = parse_numbers(
         "0.9893582 0.4121185 -0.5440211 -0.9999902 0.9545554 0.6054773 -0.3498947 -0.9442121
          0.8658556 0.6841513 -0.1978981 -0.8539536",
     );
     assert_close(&y, &expected, 1e-6);
-    let expected = numbers(
+    let expected = parse_numbers(
         "0.0 0.0 0.0 0.0 0.1139873 -0.02046178 -0.1404306 -0.1981538 0.5544722 -1.232694 0.9246811
          4.009038 0.0349108 -0.0001841411 0.01754582 0.01886806 -0.04611258 0.03038179 0.02210782
          0.04975722 -0.3300472 0.6204816 0.2216948 0.5793678 0.08021992 0.02211572 -0.1464175
@@ -128,7 +128,7 @@ fn causal_work_is_that_of_half_the_pairs() {
 #[test]
 fn a_causal_row_does_not_depend_on_later_positions() {
     const CHANGED: usize = 40;
-    let x = testing::filled(70 * 3 * 10, 1);
+    let x = testing::random_values(70 * 3 * 10, 1);
     let mut other = x.clone();
     for value in &mut other[CHANGED * 30..] {
         *value = 7.0 - *value;
@@ -142,7 +142,7 @@ fn a_causal_row_does_not_depend_on_later_positions() {
 #[test]
 fn dropout_keeps_the_mean_and_is_off_in_evaluation() {
     // With values of 1 a result is the sum of its attention weights, which is 1 without dropout.
-    let mut x = testing::filled(4 * 64 * 48, 1);
+    let mut x = testing::random_values(4 * 64 * 48, 1);
     for row in x.chunks_exact_mut(48) {
         row[32..].fill(1.0);
     }
@@ -223,8 +223,8 @@ fn all_sizes_give_what_the_host_does() {
                 heads,
                 causal,
             };
-            let x = testing::filled(3 * batch * positions * size.features, 1);
-            let weights = testing::filled(x.len() / 3, 2);
+            let x = testing::random_values(3 * batch * positions * size.features, 1);
+            let weights = testing::random_values(x.len() / 3, 2);
             // The operation uses the mask that dropout would use on an array of all its probabilities.
             let ones = vec![1.0; batch * heads * positions * positions];
             let factors = testing::forward(&[(&ones, [ones.len()].into())], |pass, x| {
@@ -256,8 +256,8 @@ fn in_mixed_precision_probabilities_are_kept_in_half_their_memory() {
             causal: true,
         };
         let scores = batch * heads * positions * positions;
-        let x = testing::filled(3 * batch * positions * size.features, 1);
-        let weights = testing::filled(x.len() / 3, 2);
+        let x = testing::random_values(3 * batch * positions * size.features, 1);
+        let weights = testing::random_values(x.len() / 3, 2);
         let kept_bytes = || {
             let qkv = PooledBuffer::<TestDevice>::new(device.upload(x.clone()).unwrap());
             let (_, p) = device.attention(&qkv, size, None).unwrap();

@@ -6,7 +6,7 @@ use dfdx::tensor::Cpu;
 use super::{BatchNormInputs, BatchNormKernel, BatchNormSize};
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
-use crate::ops::chunks::{for_rows, for_rows_beside, map_chunks, rows_per_chunk};
+use crate::ops::chunks::{for_rows, for_rows_zipped, map_chunks, rows_per_chunk};
 use crate::ops::parallel::{for_each_chunk, for_each_chunk_pair};
 use crate::ops::simd::simd;
 use crate::ops::{Activation, PooledBuffer, Result};
@@ -83,7 +83,7 @@ impl BatchNormKernel for Cpu {
         // For every chunk the sums Σ dz of all channels, then Σ dz (x − m).
         let mut partial = vec![0.0; 2 * channels * rows.div_ceil(chunk)];
         let beside = (partial.as_mut_slice(), 2 * channels);
-        for_rows_beside(grad, (chunk, channels), beside, |first, grad, sums| {
+        for_rows_zipped(grad, (chunk, channels), beside, |first, grad, sums| {
             let start = first * channels;
             let part = start..start + grad.len();
             let own = &inputs.x[part.clone()];

@@ -3,13 +3,13 @@
 //!
 //! # Formula
 //! `norm(x) = (x − m) / √(v + ε) · γ + β`, where mean m and variance v of every channel are over all other dimensions
-//! of the batch (biased, [`batch_norm`]) or are given ([`batch_norm_frozen`]). `ẋ = (x − m) / √(v + ε)`.
+//! of the batch (biased, [`batch_norm`]) or are given ([`batch_norm_inference`]). `ẋ = (x − m) / √(v + ε)`.
 //!
 //! Backward, with `dz = dy · act'` and N values per channel: `dβ = Σ dz`, `dγ = Σ dz ẋ`, `dshift = dz` and
 //! `dx = γ / √(v + ε) · (dz − dβ / N − ẋ dγ / N)`, without the last two terms if m and v are given.
 //!
 //! For backward, x is kept, and y or the shift if the activation's derivative needs it, each in the precision of
-//! [`super::KeepFactors::kept`].
+//! [`super::SaveForBackward::saved_for_backward`].
 //! # Source
 //! Ioffe & Szegedy 2015; PyTorch `F.batch_norm`.
 
@@ -94,7 +94,7 @@ pub trait BatchNormKernel: Backend {
     fn inverse_deviation(&self, variance: &Buffer<Self>, eps: f32) -> Result<Buffer<Self>>;
 
     /// `act(norm(x) + shift)`. With `keeps`, a backward pass will follow, which reads x in the precision of
-    /// [`super::KeepFactors::kept`].
+    /// [`super::SaveForBackward::saved_for_backward`].
     fn batch_norm(&self, inputs: &BatchNormInputs<'_, Self>, keeps: bool) -> Result<Buffer<Self>>;
 
     /// Replaces `grad`, the gradient of the result, by dz, the gradient before the activation; returns dβ and dγ. `y`
@@ -164,7 +164,7 @@ pub fn batch_norm<D: Kernels>(
 /// # Source
 /// PyTorch `F.batch_norm` with `training=False`.
 #[expect(clippy::too_many_arguments, reason = "those of the formula")]
-pub fn batch_norm_frozen<D: Kernels>(
+pub fn batch_norm_inference<D: Kernels>(
     pass: &mut Pass<D>,
     x: &Var<D>,
     gamma: &Var<D>,
@@ -214,7 +214,7 @@ fn normalised<D: Kernels>(
         None => None,
     };
     let op = Op::new("batch_norm", work, &inputs);
-    pass.finish_keeping(op, data, shape, |pass, y| {
+    pass.record_op_keeping(op, data, shape, |pass, y| {
         let y = by_result.then(|| pass.keep(y, y)).transpose()?;
         Ok(move |slots: &mut GradSlots<'_, D>, mut grad| {
             let device = slots.device().clone();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ops::testing::{self, TestDevice, assert_close, numbers};
+use crate::ops::testing::{self, TestDevice, assert_close, parse_numbers};
 
 const X: [f32; 8] = [1.0, -2.0, 3.0, 0.5, 4.0, -1.0, 2.0, 2.0];
 const GAMMA: [f32; 2] = [1.5, -0.5];
@@ -26,11 +26,11 @@ fn trained(activation: Activation, is_shifted: bool) -> (Vec<f32>, Vec<Vec<f32>>
 #[test]
 fn values_and_gradients_are_those_of_pytorch() {
     let (y, grads) = trained(Activation::Identity, false);
-    let expected = numbers(
+    let expected = parse_numbers(
         "-1.7624533 1.6185882 0.9208176 0.7938039 2.262453 1.2886746 -0.42081785 0.29893333",
     );
     assert_close(&y, &expected, 1e-6);
-    let expected = numbers(
+    let expected = parse_numbers(
         "2.4149325 -0.14139223 -2.146613 0.15710199 2.2807913 0.10997096 -2.549111 -0.12568071",
     );
     assert_close(&grads[0], &expected, 1e-5);
@@ -38,9 +38,9 @@ fn values_and_gradients_are_those_of_pytorch() {
     assert_close(&grads[2], &[1.0, 4.5], 1e-6);
 
     let (y, grads) = trained(Activation::Relu, true);
-    let expected = numbers("0 0.6185882 0.9208176 1.7938039 0 3.2886746 0.57918215 0");
+    let expected = parse_numbers("0 0.6185882 0.9208176 1.7938039 0 3.2886746 0.57918215 0");
     assert_close(&y, &expected, 1e-6);
-    let expected = numbers(
+    let expected = parse_numbers(
         "1.2074702 -0.08079644 -0.40249008 0.02693215 0.8049829 0.09426049 -1.609963 -0.04039618",
     );
     assert_close(&grads[0], &expected, 1e-5);
@@ -49,11 +49,11 @@ fn values_and_gradients_are_those_of_pytorch() {
     assert_close(&grads[3], &[0.0, 2.0, -1.0, 0.5, 0.0, 1.0, -2.0, 0.0], 1e-6);
 
     let (y, grads) = trained(Activation::Silu, false);
-    let expected = numbers(
+    let expected = parse_numbers(
         "-0.25817007 1.3508743 0.6585767 0.54665107 2.0491474 1.0102214 -0.16677898 0.17164205",
     );
     assert_close(&y, &expected, 1e-6);
-    let expected = numbers(
+    let expected = parse_numbers(
         "1.2932892 -0.13662389 -2.448466 0.13248788 1.8709042 0.11591974 -0.7157272 -0.11178367",
     );
     assert_close(&grads[0], &expected, 1e-5);
@@ -72,7 +72,7 @@ fn given_statistics_are_used_as_in_pytorch() {
     let (y, grads) = testing::backward(&inputs, &SEED, |pass, x| {
         let mean = Var::constant(pass.device(), vec![1.0, -1.0], [2])?;
         let variance = Var::constant(pass.device(), vec![4.0, 0.25], [2])?;
-        batch_norm_frozen(
+        batch_norm_inference(
             pass,
             &x[0],
             &x[1],
@@ -83,9 +83,9 @@ fn given_statistics_are_used_as_in_pytorch() {
             Activation::Relu,
         )
     });
-    let expected = numbers("0.25 1.99998 1.7499982 0 2.4999974 1 0.9999991 0");
+    let expected = parse_numbers("0.25 1.99998 1.7499982 0 2.4999974 1 0.9999991 0");
     assert_close(&y, &expected, 1e-6);
-    let expected = numbers("0.74999905 -1.99996 -0.74999905 0 2.249997 -0.99998 -1.499998 0");
+    let expected = parse_numbers("0.74999905 -1.99996 -0.74999905 0 2.249997 -0.99998 -1.499998 0");
     assert_close(&grads[0], &expected, 1e-6);
     assert_close(&grads[1], &[2.499_997, -3.999_92], 1e-6);
     assert_close(&grads[2], &[1.0, 3.0], 1e-6);
@@ -121,7 +121,7 @@ fn moments_for_running_statistics_are_those_of_pytorch() {
 #[test]
 fn a_large_mean_does_not_hide_the_variance() {
     let (rows, channels) = (20_000, 3);
-    let values: Vec<f32> = testing::filled(rows * channels, 3)
+    let values: Vec<f32> = testing::random_values(rows * channels, 3)
         .iter()
         .map(|x| 1000.0 + x)
         .collect();
@@ -146,8 +146,8 @@ fn a_large_mean_does_not_hide_the_variance() {
 #[test]
 fn gradients_over_many_rows_are_their_sums() {
     let (rows, channels) = (20_000, 2);
-    let values = testing::filled(rows * channels, 3);
-    let seed = testing::filled(rows * channels, 5);
+    let values = testing::random_values(rows * channels, 3);
+    let seed = testing::random_values(rows * channels, 5);
     let inputs: [(&[f32], _); 3] = [
         (&values, [rows, channels].into()),
         (&[1.0, 1.0], [channels].into()),
@@ -211,7 +211,7 @@ mod in_16_bits {
             let values = Var::constant(device, values, shape).unwrap();
             values.leaf(device).unwrap()
         };
-        let own = leaf(testing::filled(96, 1), SHAPE.into());
+        let own = leaf(testing::random_values(96, 1), SHAPE.into());
         let row = leaf(vec![1.0; 8], [8].into());
         // Results of operations, whose memory is counted as long as something holds them.
         let x = add(&mut pass, &own, &own).unwrap();
@@ -222,8 +222,8 @@ mod in_16_bits {
     }
 
     fn trained(activation: Activation) -> (Vec<f32>, Vec<Vec<f32>>) {
-        let [x, gamma, beta, shift, weights] =
-            [(96, 1), (8, 2), (8, 3), (96, 4), (96, 5)].map(|(n, seed)| testing::filled(n, seed));
+        let [x, gamma, beta, shift, weights] = [(96, 1), (8, 2), (8, 3), (96, 4), (96, 5)]
+            .map(|(n, seed)| testing::random_values(n, seed));
         let leaves: [(&[f32], _); 4] = [
             (&x, SHAPE.into()),
             (&gamma, [8].into()),

@@ -40,7 +40,7 @@ pub fn blend<D: Kernels>(
     ];
     let work = Work::new(3 * n, 2 * inputs * n);
     let op = Op::new("blend", work, [x, z]);
-    pass.finish(op, data, x.shape(), move |slots, grad_output| {
+    pass.record_op(op, data, x.shape(), move |slots, grad_output| {
         let device = slots.device().clone();
         for (input, factor) in &parts {
             if input.needs_grad() {
@@ -109,7 +109,7 @@ mod tests {
     fn any_number_of_values_is_blended_and_measured() {
         let device = testing::device();
         for n in [1, 3, 31, 33, 1025, 300_001] {
-            let (x, z) = (testing::filled(n, 1), testing::filled(n, 2));
+            let (x, z) = (testing::random_values(n, 1), testing::random_values(n, 2));
             let pairs = || x.iter().zip(&z);
             let [a, b] =
                 [&x, &z].map(|values| Var::constant(&device, values.clone(), [n]).unwrap());

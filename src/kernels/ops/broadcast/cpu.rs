@@ -7,7 +7,7 @@ use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 use crate::ops::chunks::for_rows;
 use crate::ops::gemm::Accumulate;
-use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if, for_each_item};
+use crate::ops::parallel::{MIN_PARALLEL_LEN, for_each_chunk_if, for_each_item};
 use crate::ops::simd::simd;
 
 /// Number of columns that one task sums: so few that the sums stay in the L1 cache, so many that reads are of whole
@@ -49,7 +49,7 @@ impl BroadcastKernel for Cpu {
         let columns = inner.min(COLUMNS);
         // Number of chunks of a row of sums; the last one may be shorter.
         let per_row = inner.div_ceil(columns);
-        let is_large = a.len() >= ELEMENTWISE_LEN;
+        let is_large = a.len() >= MIN_PARALLEL_LEN;
         let tasks: Vec<&mut [f32]> = sums
             .chunks_mut(inner)
             .flat_map(|row| row.chunks_mut(columns))
@@ -120,7 +120,7 @@ fn each_part(
     // A long row is cut, so that several threads share it.
     let piece = inner.min(1 << 14);
     if piece < inner {
-        let is_large = values.len() >= ELEMENTWISE_LEN;
+        let is_large = values.len() >= MIN_PARALLEL_LEN;
         let rows = values.len() / inner;
         for row in 0..rows {
             let own = &mut values[row * inner..(row + 1) * inner];

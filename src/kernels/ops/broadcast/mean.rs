@@ -27,7 +27,7 @@ pub fn mean_positions<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<
     device.sum_positions(x.data(), None, dims, factor, (&mut y, Accumulate::Replace))?;
     let token = x.clone();
     let op = Op::new("mean", Work::new(shape.len(), shape.len()), [x]);
-    pass.finish(op, y, [batch, channels], move |slots, dy| {
+    pass.record_op(op, y, [batch, channels], move |slots, dy| {
         let device = slots.device().clone();
         device.spread(dy, dims, factor, slots.entry(&token)?)
     })

@@ -93,7 +93,7 @@ pub fn broadcast<D: Kernels>(
     };
     let (own, other) = (x.clone(), y.clone());
     let op = Op::new(name, Work::new(n, needed(x) + of_y), [x, y]);
-    pass.finish_owned(op, data, x.shape(), move |slots, dz| {
+    pass.record_op_owned(op, data, x.shape(), move |slots, dz| {
         let device = slots.device().clone();
         if other.needs_grad() {
             let factor = (how == Combine::Multiply).then(|| own.data());

@@ -53,7 +53,7 @@ pub fn concat<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<
         b.without_values(pass.device())?,
     );
     let op = Op::new("concat", Work::new(0, shape.len()), [a, b]);
-    pass.finish(op, data, shape, move |slots, grad_output| {
+    pass.record_op(op, data, shape, move |slots, grad_output| {
         let device = slots.device().clone();
         for (input, offset, width) in [(&saved_a, 0, wa), (&saved_b, wa, wb)] {
             if input.needs_grad() {
@@ -87,8 +87,8 @@ mod tests {
     #[test]
     fn rows_of_any_width_stay_whole() {
         for (rows, wa, wb) in [(1, 1, 1025), (1025, 3, 31), (33, 64, 33)] {
-            let [a, b] = [wa, wb].map(|width| testing::filled(rows * width, width as u64));
-            let weights = testing::filled(rows * (wa + wb), 9);
+            let [a, b] = [wa, wb].map(|width| testing::random_values(rows * width, width as u64));
+            let weights = testing::random_values(rows * (wa + wb), 9);
             let leaves: [(&[f32], _); 2] = [(&a, [rows, wa].into()), (&b, [rows, wb].into())];
             let (y, grads) =
                 testing::backward(&leaves, &weights, |pass, v| concat(pass, &v[0], &v[1]));

@@ -4,13 +4,13 @@ use super::fixed_points::fixed_points;
 use super::images::images;
 use super::paths::paths;
 use super::updates::{memory, updates};
-use super::{Answer, Case, Trial, batch, leaf, random, weight};
+use super::{Case, NamedValues, Trial, batch, leaf, random, weight};
 use crate::ops::{
     Activation, AttentionKind, AttentionOptions, BinaryTargets, Conv2dOptions, CrossEntropyOptions,
     ErrorTerm, Kernels, Pass, Result, Var, activate, add, add_silu, add_tanh, attention,
-    binary_cross_entropy, blend, concat, conv2d, cross_attention, cross_entropy_by, distance,
-    dropout, embedding, layer_norm, linear, linear_residual, linear_transposed, mean_error, nudge,
-    physics, prepend, projections, rms_norm, slice, transpose,
+    binary_cross_entropy, blend, concat, conv2d, cross_attention, cross_entropy_with_targets,
+    distance, dropout, embedding, layer_norm, linear, linear_residual, linear_transposed,
+    mean_error, nudge, physics_terms, prepend, projections, rms_norm, slice, transpose,
 };
 
 /// The test cases: all operations with their inputs.
@@ -32,7 +32,7 @@ fn elements<D: Kernels>(t: &Trial<'_, D>) -> [usize; 2] {
     t.pick([3, 5], [33, 1025], [70, 1001])
 }
 
-fn activated<D: Kernels>(t: &Trial<'_, D>, activation: Activation) -> Result<Answer> {
+fn activated<D: Kernels>(t: &Trial<'_, D>, activation: Activation) -> Result<NamedValues> {
     t.gradients(&[batch(elements(t))], |pass, x| {
         activate(pass, &x[0], activation)
     })
@@ -42,7 +42,7 @@ fn activated<D: Kernels>(t: &Trial<'_, D>, activation: Activation) -> Result<Ans
 fn combined<D: Kernels>(
     t: &Trial<'_, D>,
     f: impl Fn(&mut Pass<D>, &Var<D>, &Var<D>) -> Result<Var<D>>,
-) -> Result<Answer> {
+) -> Result<NamedValues> {
     let shape = elements(t);
     t.gradients(&[batch(shape), batch(shape)], |pass, x| {
         f(pass, &x[0], &x[1])
@@ -141,7 +141,7 @@ fn products<D: Kernels>() -> Vec<Case<D>> {
 }
 
 /// Values and gradients of `projections` with two inputs and two layers.
-fn projected<D: Kernels>(t: &Trial<'_, D>) -> Result<Answer> {
+fn projected<D: Kernels>(t: &Trial<'_, D>) -> Result<NamedValues> {
     let (rows, outputs) = t.pick((3, [4, 5]), (129, [65, 97]), (700, [131, 65]));
     let mut leaves = vec![batch([rows, 7]), batch([rows, 33])];
     for outputs in outputs {
@@ -164,7 +164,7 @@ fn convolution<D: Kernels>(
     [count, side, channels]: [usize; 3],
     (kernel, outputs): (usize, usize),
     options: Conv2dOptions,
-) -> Result<Answer> {
+) -> Result<NamedValues> {
     let each = channels / options.groups;
     let leaves = [
         batch([count, side, side, channels]),
@@ -238,7 +238,7 @@ fn convolutions<D: Kernels>() -> Vec<Case<D>> {
     ]
 }
 
-fn attend<D: Kernels>(t: &Trial<'_, D>, causal: bool, dropout: f32) -> Result<Answer> {
+fn attend<D: Kernels>(t: &Trial<'_, D>, causal: bool, dropout: f32) -> Result<NamedValues> {
     let shape = t.pick([2, 3, 12], [3, 49, 96], [3, 130, 96]);
     let options = AttentionOptions {
         heads: 2,
@@ -253,7 +253,7 @@ fn attend_across<D: Kernels>(
     t: &Trial<'_, D>,
     [count, queries, keys, features]: [usize; 4],
     kind: AttentionKind,
-) -> Result<Answer> {
+) -> Result<NamedValues> {
     let source = batch([count, keys, features]);
     let leaves = [batch([count, queries, features]), source, source];
     t.gradients(&leaves, |pass, x| {
@@ -330,7 +330,7 @@ fn sequences<D: Kernels>() -> Vec<Case<D>> {
     ]
 }
 
-fn mean_errors<D: Kernels>(t: &Trial<'_, D>, term: ErrorTerm) -> Result<Answer> {
+fn mean_errors<D: Kernels>(t: &Trial<'_, D>, term: ErrorTerm) -> Result<NamedValues> {
     let shape = elements(t);
     t.gradients(&[leaf(shape), leaf(shape)], |pass, x| {
         mean_error(pass, term, &x[0], &x[1])
@@ -341,7 +341,7 @@ fn classified<D: Kernels>(
     t: &Trial<'_, D>,
     label_smoothing: f64,
     is_weighted: bool,
-) -> Result<Answer> {
+) -> Result<NamedValues> {
     let (rows, classes) = t.pick((2, 3), (257, 33), (7001, 10));
     let labels: Vec<usize> = (0..rows).map(|row| 7 * row % classes).collect();
     let weighed = if is_weighted { classes } else { 0 };
@@ -350,7 +350,7 @@ fn classified<D: Kernels>(
         weights: (0..weighed).map(|class| 0.5 + class as f64).collect(),
     };
     t.gradients(&[leaf([rows, classes])], |pass, x| {
-        cross_entropy_by(pass, &x[0], &labels, &options)
+        cross_entropy_with_targets(pass, &x[0], &labels, &options)
     })
 }
 
@@ -393,7 +393,7 @@ fn losses<D: Kernels>() -> Vec<Case<D>> {
                 .map(|x| 0.5 + 0.4 * x)
                 .collect::<Vec<_>>();
             t.gradients(&[leaf(shape), leaf(shape), leaf(shape)], |pass, x| {
-                physics(pass, &x[0], &x[1], &x[2], &alpha_bars, 0.3)
+                physics_terms(pass, &x[0], &x[1], &x[2], &alpha_bars, 0.3)
             })
         }),
     ]

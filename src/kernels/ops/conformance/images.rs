@@ -1,9 +1,9 @@
 //! Test cases of operations on images.
 
-use super::{Answer, Case, Trial, batch, leaf};
+use super::{Case, NamedValues, Trial, batch, leaf};
 use crate::ops::{
     Activation, Combine, Kernels, Pool, PoolOptions, Result, Var, add, batch_norm,
-    batch_norm_frozen, broadcast, group_norm, mean_positions, norm_residual, pool,
+    batch_norm_inference, broadcast, group_norm, mean_positions, norm_residual, pool,
     upsample_bilinear, upsample_nearest,
 };
 
@@ -58,7 +58,7 @@ pub(super) fn images<D: Kernels>() -> Vec<Case<D>> {
                 let row = |value| Var::constant(pass.device(), vec![value; channels], [channels]);
                 let (mean, variance) = (row(0.25)?, row(0.5)?);
                 let (gamma, beta, silu) = (&x[1], &x[2], Activation::Silu);
-                batch_norm_frozen(pass, &x[0], gamma, beta, &mean, &variance, 1e-5, silu)
+                batch_norm_inference(pass, &x[0], gamma, beta, &mean, &variance, 1e-5, silu)
             })
         }),
         Case::new("max_pool2d", "PoolKernel", |t| pooled(t, Pool::Max)),
@@ -102,7 +102,7 @@ pub(super) fn images<D: Kernels>() -> Vec<Case<D>> {
     ]
 }
 
-fn pooled<D: Kernels>(t: &Trial<'_, D>, how: Pool) -> Result<Answer> {
+fn pooled<D: Kernels>(t: &Trial<'_, D>, how: Pool) -> Result<NamedValues> {
     let shape = t.pick([2, 4, 3, 2], [3, 9, 7, 33], [2, 33, 32, 19]);
     let options = PoolOptions {
         kernel: t.pick(2, 3, 3),

@@ -16,10 +16,10 @@ use rand_chacha::ChaCha8Rng;
 use super::{Kernels, Op, OpError, Pass, Result, Shape, Var, Work};
 pub use cases::cases;
 #[cfg(test)]
-pub(super) use updates::One;
+pub(super) use updates::SingleParameterModel;
 
 /// Values and gradients by name; the name of a gradient begins with `gradient`.
-pub type Answer = Vec<(String, Vec<f32>)>;
+pub type NamedValues = Vec<(String, Vec<f32>)>;
 
 /// Size of the inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,14 +61,14 @@ pub struct Case<D: Kernels> {
     pub name: &'static str,
     /// Name of the trait in `ops/mod.rs` whose kernels the operation runs, such as `AddKernel`.
     pub kernel: &'static str,
-    run: fn(&Trial<'_, D>) -> Result<Answer>,
+    run: fn(&Trial<'_, D>) -> Result<NamedValues>,
 }
 
 impl<D: Kernels> Case<D> {
     fn new(
         name: &'static str,
         kernel: &'static str,
-        run: fn(&Trial<'_, D>) -> Result<Answer>,
+        run: fn(&Trial<'_, D>) -> Result<NamedValues>,
     ) -> Self {
         Self { name, kernel, run }
     }
@@ -77,7 +77,7 @@ impl<D: Kernels> Case<D> {
     ///
     /// # Errors
     /// Any error of the operation.
-    pub fn run(&self, device: &D, size: Size, property: Property) -> Result<Answer> {
+    pub fn run(&self, device: &D, size: Size, property: Property) -> Result<NamedValues> {
         (self.run)(&Trial {
             device,
             size,
@@ -158,7 +158,7 @@ impl<D: Kernels> Trial<'_, D> {
 
     /// Values of `f` at random leaves, and the gradients of all leaves for a random gradient of the result, as the
     /// trial's property computes them.
-    fn gradients<F>(&self, leaves: &[Leaf], f: F) -> Result<Answer>
+    fn gradients<F>(&self, leaves: &[Leaf], f: F) -> Result<NamedValues>
     where
         F: Fn(&mut Pass<D>, &[Var<D>]) -> Result<Var<D>>,
     {
@@ -183,7 +183,7 @@ impl<D: Kernels> Trial<'_, D> {
     }
 
     /// Values of `f` at random leaves, without a gradient.
-    fn values<F>(&self, leaves: &[Leaf], f: F) -> Result<Answer>
+    fn values<F>(&self, leaves: &[Leaf], f: F) -> Result<NamedValues>
     where
         F: FnOnce(&mut Pass<D>, &[Var<D>]) -> Result<Vec<f32>>,
     {
@@ -331,7 +331,7 @@ pub(super) fn weighted_sum<D: Kernels>(
     let sum: f64 = terms.map(|(v, w)| f64::from(*v) * f64::from(*w)).sum();
     let (data, saved) = (device.upload(vec![sum as f32])?, output.clone());
     let op = Op::new("weighted_sum", Work::default(), [output]);
-    pass.finish(op, data, [1], move |slots, _| {
+    pass.record_op(op, data, [1], move |slots, _| {
         slots.put(&saved, device.upload(weights)?)
     })
 }

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use super::{Answer, Case, Leaf, Trial, batch, leaf, random, weight};
+use super::{Case, Leaf, NamedValues, Trial, batch, leaf, random, weight};
 use crate::ops::{
-    KernelOptions, KernelStatistic, Kernels, Pass, PathBatch, RbfStatistic, Result,
-    SignatureKernelLoss, SignatureLoss, SignatureSize, Var, add, euler_maruyama, kernel_loss,
-    pointwise_network, signature_loss, signature_projection,
+    KernelStatistic, Kernels, Pass, PathBatch, RbfStatistic, Result, SignatureKernelLoss,
+    SignatureKernelOptions, SignatureLoss, SignatureSize, Var, add, euler_maruyama,
+    loss_of_signature_kernels, pointwise_network, signature_loss, signature_projection,
 };
 
 /// Number of points of a path in the cases of losses, for the sizes small, middle and large.
@@ -31,7 +31,7 @@ fn generators<D: Kernels>() -> Vec<Case<D>> {
                 euler_maruyama(pass, &x[0], &x[1], &[own(2), own(8)])
             })
         }),
-        Case::new("signature_projection", "SignatureKernel", |t| {
+        Case::new("signature_projection", "SignatureProjectionKernel", |t| {
             let (count, points, channels, depth) =
                 t.pick((2, 3, 2, 2), (9, 13, 3, 4), (35, 70, 3, 3));
             let size = SignatureSize {
@@ -79,7 +79,7 @@ fn losses<D: Kernels>() -> Vec<Case<D>> {
                 KernelStatistic::Mmd,
                 KernelStatistic::Mmd,
             );
-            let options = KernelOptions {
+            let options = SignatureKernelOptions {
                 sigma: 1.0,
                 order: 1,
                 points,
@@ -87,7 +87,7 @@ fn losses<D: Kernels>() -> Vec<Case<D>> {
             };
             t.gradients(&[generated(count, points)], |pass, x| {
                 let loss = SignatureKernelLoss::new(statistic, options, &real(count, points));
-                kernel_loss(pass, &x[0], &Rc::new(loss))
+                loss_of_signature_kernels(pass, &x[0], &Rc::new(loss))
             })
         }),
         Case::new("signature_loss", "SignatureLossKernel", |t| {
@@ -104,7 +104,7 @@ fn losses<D: Kernels>() -> Vec<Case<D>> {
 fn on_signatures<D: Kernels>(
     t: &Trial<'_, D>,
     loss: fn(&PathBatch) -> SignatureLoss,
-) -> Result<Answer> {
+) -> Result<NamedValues> {
     let (count, points) = (t.pick(3, 33, 33), t.pick(POINTS[0], POINTS[1], POINTS[2]));
     t.gradients(&[generated(count, points)], |pass, x| {
         let loss = loss(&real(count, points));

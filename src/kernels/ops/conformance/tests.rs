@@ -6,14 +6,14 @@ use super::*;
 use crate::device::{Arithmetic, Backend};
 use crate::ops::testing::{TestDevice, device};
 
-fn answer(case: &Case<TestDevice>, size: Size, property: Property) -> Answer {
+fn answer(case: &Case<TestDevice>, size: Size, property: Property) -> NamedValues {
     let answer = case.run(&device(), size, property);
     answer.unwrap_or_else(|error| panic!("{}: {error}", case.name))
 }
 
 /// Panics unless all values are as expected, up to `tolerance` times the largest expected value of each part.
 #[track_caller]
-fn assert_near(case: &str, found: &Answer, expected: &Answer, tolerance: f32) {
+fn assert_near(case: &str, found: &NamedValues, expected: &NamedValues, tolerance: f32) {
     for ((part, found), (_, expected)) in found.iter().zip(expected) {
         assert_eq!(found.len(), expected.len(), "{case}: {part}");
         let scale = expected
@@ -36,7 +36,7 @@ fn tell(case: &Case<TestDevice>, property: &str) {
     println!("checked: {}, {property}, {device}", case.name);
 }
 
-fn has_gradient(answer: &Answer) -> bool {
+fn has_gradient(answer: &NamedValues) -> bool {
     answer.iter().any(|(part, _)| part.starts_with("gradient"))
 }
 
@@ -100,15 +100,15 @@ fn one_and_two_threads_give_the_same_bits() {
             pool.build().unwrap().install(|| {
                 device().set_arithmetic(arithmetic).unwrap();
                 #[cfg(feature = "cuda-stand-in")]
-                crate::device::cuda::order_backwards(threads == 2);
+                crate::device::cuda::set_reverse_execution(threads == 2);
                 let found = answer(case, Size::Large, Property::Gradients);
                 #[cfg(feature = "cuda-stand-in")]
-                crate::device::cuda::order_backwards(false);
+                crate::device::cuda::set_reverse_execution(false);
                 found
             })
         };
         let (one, two) = (run(1), run(2));
-        let bits = |answer: &Answer| -> Vec<u32> {
+        let bits = |answer: &NamedValues| -> Vec<u32> {
             let values = answer.iter().flat_map(|(_, values)| values);
             values.map(|value| value.to_bits()).collect()
         };

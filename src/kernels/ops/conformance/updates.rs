@@ -1,6 +1,6 @@
 //! Test cases of copies to the device and back, and of in-place updates, such as the steps of optimizers.
 
-use super::{Answer, Case, Trial, random};
+use super::{Case, NamedValues, Trial, random};
 use crate::device::{Backend, Buffer};
 use crate::ops::{
     AdamStep, Grads, Kernels, LionStep, Module, Parameter, Path, Result, RmspropStep, SgdStep,
@@ -42,14 +42,14 @@ pub(super) fn updates<D: Kernels>() -> Vec<Case<D>> {
             in_place(t, |device, x, y| device.add_scaled(x, y, 0.3))
         }),
         Case::new("lerp", "UpdateKernel", |t| {
-            let mut model = One::new(t.device, inputs(t, 2))?;
+            let mut model = SingleParameterModel::new(t.device, inputs(t, 2))?;
             let mut averages = StepState::new(vec![[t.device.upload(inputs(t, 1))?]]);
             t.device.lerp_all(&mut averages, &mut model, 0.1, None)?;
             let [average] = &averages.buffers[0];
             Ok(vec![part("values", t.device.download(average)?)])
         }),
         Case::new("adam_step", "UpdateKernel", |t| {
-            let mut model = One::new(t.device, inputs(t, 1))?;
+            let mut model = SingleParameterModel::new(t.device, inputs(t, 1))?;
             let mut grads = model.gradients(t.device, inputs(t, 2))?;
             let squares = inputs(t, 4).iter().map(|x| x * x).collect();
             let mean = t.device.upload(inputs(t, 3))?;
@@ -65,7 +65,7 @@ pub(super) fn updates<D: Kernels>() -> Vec<Case<D>> {
             ])
         }),
         Case::new("sgd_step", "UpdateKernel", |t| {
-            let mut model = One::new(t.device, inputs(t, 1))?;
+            let mut model = SingleParameterModel::new(t.device, inputs(t, 1))?;
             let mut grads = model.gradients(t.device, inputs(t, 2))?;
             let mut state = StepState::new(vec![[t.device.upload(inputs(t, 3))?]]);
             let step = SgdStep {
@@ -88,11 +88,11 @@ pub(super) fn updates<D: Kernels>() -> Vec<Case<D>> {
     ]
 }
 
-fn rmsprop<D: Kernels>(t: &Trial<'_, D>) -> Result<Answer> {
-    let mut model = One::new(t.device, inputs(t, 1))?;
+fn rmsprop<D: Kernels>(t: &Trial<'_, D>) -> Result<NamedValues> {
+    let mut model = SingleParameterModel::new(t.device, inputs(t, 1))?;
     let mut grads = model.gradients(t.device, inputs(t, 2))?;
     let mut state = StepState::default();
-    state.begin_with(
+    state.init_zeros_of(
         t.device,
         &mut model,
         [true, t.pick(true, false, true), true],
@@ -117,8 +117,8 @@ fn rmsprop<D: Kernels>(t: &Trial<'_, D>) -> Result<Answer> {
     ])
 }
 
-fn lion<D: Kernels>(t: &Trial<'_, D>) -> Result<Answer> {
-    let mut model = One::new(t.device, inputs(t, 1))?;
+fn lion<D: Kernels>(t: &Trial<'_, D>) -> Result<NamedValues> {
+    let mut model = SingleParameterModel::new(t.device, inputs(t, 1))?;
     let mut grads = model.gradients(t.device, inputs(t, 2))?;
     let mut state = StepState::new(vec![[t.device.upload(inputs(t, 3))?]]);
     let step = LionStep {
@@ -138,15 +138,15 @@ fn lion<D: Kernels>(t: &Trial<'_, D>) -> Result<Answer> {
 }
 
 /// A model with a single parameter.
-pub(in crate::ops) struct One<D: Backend>(Parameter<D>);
+pub(in crate::ops) struct SingleParameterModel<D: Backend>(Parameter<D>);
 
-impl<D: Backend> Module<D> for One<D> {
+impl<D: Backend> Module<D> for SingleParameterModel<D> {
     fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
         visit(path.as_str(), &mut self.0);
     }
 }
 
-impl<D: Backend> One<D> {
+impl<D: Backend> SingleParameterModel<D> {
     pub(in crate::ops) fn new(device: &D, values: Vec<f32>) -> Result<Self> {
         Ok(Self(Parameter::from_buffer(
             device,
@@ -159,7 +159,7 @@ impl<D: Backend> One<D> {
     }
 
     pub(in crate::ops) fn gradients(&self, device: &D, values: Vec<f32>) -> Result<Grads<D>> {
-        let mut grads = Grads::for_norms(device);
+        let mut grads = Grads::recording_squares(device);
         *grads.of_parameter(&self.0)? = device.upload(values)?;
         Ok(grads)
     }
@@ -182,7 +182,7 @@ fn inputs<D: Kernels>(t: &Trial<'_, D>, seed: u64) -> Vec<f32> {
 /// A kernel that changes its first input in place.
 type InPlace<D> = fn(&D, &mut Buffer<D>, &Buffer<D>) -> Result<()>;
 
-fn in_place<D: Kernels>(t: &Trial<'_, D>, f: InPlace<D>) -> Result<Answer> {
+fn in_place<D: Kernels>(t: &Trial<'_, D>, f: InPlace<D>) -> Result<NamedValues> {
     let mut x = t.device.upload(inputs(t, 1))?;
     let y = t.device.upload(inputs(t, 2))?;
     f(t.device, &mut x, &y)?;

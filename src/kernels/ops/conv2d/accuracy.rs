@@ -1,13 +1,13 @@
 //! Errors of the CPU's convolution algorithms against sums in f64, on odd sizes and on the shapes of models.
 
 use super::*;
-use crate::ops::testing::{self, filled};
+use crate::ops::testing::{self, random_values};
 
-const ALGORITHMS: [Convolution; 4] = [
-    Convolution::Direct,
-    Convolution::Winograd2,
-    Convolution::Winograd4,
-    Convolution::Winograd5,
+const ALGORITHMS: [ConvAlgorithm; 4] = [
+    ConvAlgorithm::Direct,
+    ConvAlgorithm::Winograd2,
+    ConvAlgorithm::Winograd4,
+    ConvAlgorithm::Winograd5,
 ];
 
 /// Result, gradient of the input, and gradient of the filter.
@@ -27,13 +27,13 @@ impl Case {
     fn values(self) -> [Vec<f32>; 3] {
         let (Self(batch, (h, w), (c, k), _), (ho, wo)) = (self, self.output());
         [
-            filled(batch * h * w * c, 1),
-            filled(9 * c * k, 2),
-            filled(batch * ho * wo * k, 3),
+            random_values(batch * h * w * c, 1),
+            random_values(9 * c * k, 2),
+            random_values(batch * ho * wo * k, 3),
         ]
     }
 
-    fn run(self, algorithm: Convolution) -> Results<f32> {
+    fn run(self, algorithm: ConvAlgorithm) -> Results<f32> {
         let Self(batch, (h, w), (c, k), padding) = self;
         let [x, weight, grad] = self.values();
         let options = Conv2dOptions {
@@ -45,7 +45,7 @@ impl Case {
             (&weight, [3, 3, c, k].into()),
         ];
         let (y, grads) = testing::backward(&leaves, &grad, |pass, v| {
-            conv2d_by(algorithm, pass, &v[0], &v[1], None, options)
+            conv2d_with_algorithm(algorithm, pass, &v[0], &v[1], None, options)
         });
         let [grad_x, grad_weight] = grads.try_into().unwrap();
         [y, grad_x, grad_weight]
@@ -83,7 +83,7 @@ impl Case {
     }
 
     /// For each of the three results (y and both gradients), the largest error relative to its largest value.
-    fn errors(self, algorithm: Convolution) -> [f64; 3] {
+    fn errors(self, algorithm: ConvAlgorithm) -> [f64; 3] {
         let (results, exact) = (self.run(algorithm), self.exact());
         [0, 1, 2].map(|i| {
             let largest = exact[i].iter().fold(0.0, |m: f64, v| m.max(v.abs()));
@@ -94,7 +94,7 @@ impl Case {
     }
 
     /// Prints the three errors of an algorithm; panics if one of them is not below the algorithm's bound.
-    fn check(self, algorithm: Convolution) {
+    fn check(self, algorithm: ConvAlgorithm) {
         let (errors, bound) = (self.errors(algorithm), bound(algorithm));
         println!("{self:?}, {algorithm:?}: {}", told(errors));
         assert!(
@@ -110,11 +110,11 @@ fn told([y, grad_x, grad_weight]: [f64; 3]) -> String {
 }
 
 /// Upper bound of an algorithm's error relative to the largest value, as [`Case::errors`] measures it.
-fn bound(algorithm: Convolution) -> f64 {
+fn bound(algorithm: ConvAlgorithm) -> f64 {
     match algorithm {
-        Convolution::Auto | Convolution::Direct | Convolution::Winograd2 => 1e-6,
-        Convolution::Winograd4 => 1e-5,
-        Convolution::Winograd5 => 2e-5,
+        ConvAlgorithm::Auto | ConvAlgorithm::Direct | ConvAlgorithm::Winograd2 => 1e-6,
+        ConvAlgorithm::Winograd4 => 1e-5,
+        ConvAlgorithm::Winograd5 => 2e-5,
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`Convolution`]: the algorithm of convolutions on the CPU, and its automatic choice by shape.
+//! [`ConvAlgorithm`]: the algorithm of convolutions on the CPU, and its automatic choice by shape.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use crate::ops::gemm::{Bf16Products, bf16_products};
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Convolution {
+pub enum ConvAlgorithm {
     /// What is fastest for each shape, by a fixed rule.
     #[default]
     Auto,
@@ -60,7 +60,7 @@ mod cost {
     pub(super) const CHANNELS: usize = 16;
 }
 
-impl Convolution {
+impl ConvAlgorithm {
     /// Name of the algorithm in a manifest.
     pub fn name(self) -> &'static str {
         match self {
@@ -98,22 +98,22 @@ impl Convolution {
 }
 
 thread_local! {
-    static USED: RefCell<BTreeSet<Convolution>> = const { RefCell::new(BTreeSet::new()) };
+    static USED: RefCell<BTreeSet<ConvAlgorithm>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 /// Records that this thread computed a convolution on the CPU with the Winograd tile `tile`, or directly if `None`.
-pub(super) fn note_use(tile: Option<Tile>) {
+pub(super) fn record_algorithm_use(tile: Option<Tile>) {
     let algorithm = match tile {
-        None => Convolution::Direct,
-        Some(Tile::Two) => Convolution::Winograd2,
-        Some(Tile::Four) => Convolution::Winograd4,
-        Some(Tile::Five) => Convolution::Winograd5,
+        None => ConvAlgorithm::Direct,
+        Some(Tile::Two) => ConvAlgorithm::Winograd2,
+        Some(Tile::Four) => ConvAlgorithm::Winograd4,
+        Some(Tile::Five) => ConvAlgorithm::Winograd5,
     };
     USED.with_borrow_mut(|used| used.insert(algorithm));
 }
 
 /// The algorithms of the CPU's convolutions on this thread since the last call, most accurate first, each once.
-pub fn take_convolutions() -> Vec<Convolution> {
+pub fn take_used_algorithms() -> Vec<ConvAlgorithm> {
     USED.take().into_iter().collect()
 }
 
@@ -173,7 +173,7 @@ mod tests {
                 padding: 1,
                 ..Conv2dOptions::default()
             },
-            algorithm: Convolution::Auto,
+            algorithm: ConvAlgorithm::Auto,
             arithmetic: Arithmetic::Single,
         }
     }
@@ -189,33 +189,44 @@ mod tests {
         ];
         for (side, c, k) in five {
             let size = size(8, side, (c, k), 1);
-            assert_eq!(Convolution::Auto.tile(&size), Some(Tile::Five), "{size:?}");
+            assert_eq!(
+                ConvAlgorithm::Auto.tile(&size),
+                Some(Tile::Five),
+                "{size:?}"
+            );
         }
         // With few tiles the filters are transformed block by block, just before use.
         for (side, c, k) in [(10, 256, 256), (10, 512, 256)] {
             let size = size(8, side, (c, k), 1);
-            assert_eq!(Convolution::Auto.tile(&size), Some(Tile::Five), "{size:?}");
+            assert_eq!(
+                ConvAlgorithm::Auto.tile(&size),
+                Some(Tile::Five),
+                "{size:?}"
+            );
         }
         // With more images the cost of transforming the filters is shared by more results.
         let many = size(32, 10, (256, 256), 1);
-        assert_eq!(Convolution::Auto.tile(&many), Some(Tile::Five));
+        assert_eq!(ConvAlgorithm::Auto.tile(&many), Some(Tile::Five));
         // 32 pixels are covered exactly by tiles of 4, but not by tiles of 5.
         let whole = size(8, 32, (64, 64), 1);
-        assert_eq!(Convolution::Auto.tile(&whole), Some(Tile::Four));
+        assert_eq!(ConvAlgorithm::Auto.tile(&whole), Some(Tile::Four));
         for (batch, side, c, k) in [(8, 40, 3, 64), (1, 5, 8, 8), (2, 8, 16, 16)] {
             let size = size(batch, side, (c, k), 1);
-            assert_eq!(Convolution::Auto.tile(&size), None, "{size:?}");
+            assert_eq!(ConvAlgorithm::Auto.tile(&size), None, "{size:?}");
         }
     }
 
     #[test]
     fn what_is_wanted_is_done_where_it_can_be() {
         let one = size(1, 1, (1, 1), 1);
-        assert_eq!(Convolution::Winograd2.tile(&one), Some(Tile::Two));
-        assert_eq!(Convolution::Winograd4.tile(&one), Some(Tile::Four));
-        assert_eq!(Convolution::Winograd5.tile(&one), Some(Tile::Five));
+        assert_eq!(ConvAlgorithm::Winograd2.tile(&one), Some(Tile::Two));
+        assert_eq!(ConvAlgorithm::Winograd4.tile(&one), Some(Tile::Four));
+        assert_eq!(ConvAlgorithm::Winograd5.tile(&one), Some(Tile::Five));
         let large = size(8, 40, (64, 64), 1);
-        assert_eq!(Convolution::Direct.tile(&large), None);
-        assert_eq!(Convolution::Winograd4.tile(&size(8, 40, (64, 64), 2)), None);
+        assert_eq!(ConvAlgorithm::Direct.tile(&large), None);
+        assert_eq!(
+            ConvAlgorithm::Winograd4.tile(&size(8, 40, (64, 64), 2)),
+            None
+        );
     }
 }

@@ -4,8 +4,8 @@
 use super::direct::{POSITIONS, convolve, convolve_chunk};
 use super::windows::{Chunk, Windows};
 use super::{Conv2dOptions, Conv2dSize};
-use crate::ops::gemm::{Accumulate, Matrix, even_chunk, with_stacked};
-use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
+use crate::ops::gemm::{Accumulate, Matrix, even_chunk_len, with_stacked_right};
+use crate::ops::parallel::{MIN_PARALLEL_FLOP, for_each_chunk_if};
 
 /// The taps of the kernel along one axis that meet the padded pixels whose index is `phase` modulo the stride: taps
 /// `first + n · step` for n in `0..count`. Number n of these taps reads the pixel `phase + stride · v` for the result
@@ -118,13 +118,13 @@ fn turned_taps<'w>(
 
 /// The weights for the gradient of the input, with stride 1: `kh · kw` matrices `(K, C)`, the kernel rotated by 180°
 /// and with input and output channels exchanged.
-pub(super) fn turned<'w>(weight: &'w [f32], size: &Conv2dSize) -> Vec<Matrix<'w>> {
+pub(super) fn rotated_taps<'w>(weight: &'w [f32], size: &Conv2dSize) -> Vec<Matrix<'w>> {
     let taps = |kernel| Taps::new(kernel, 0, size.options);
     turned_taps(weight, size, (taps(size.kernel.0), taps(size.kernel.1))).collect()
 }
 
 /// The input's gradient with stride 1: overwrites `grad_x` or is added to it, as `accumulate` says.
-pub(super) fn backward_plain(
+pub(super) fn backward_stride_one(
     grad: &[f32],
     weight: &[f32],
     size: &Conv2dSize,
@@ -133,20 +133,25 @@ pub(super) fn backward_plain(
     let Some(phase) = Phase::new(size, (0, 0)) else {
         return;
     };
-    let large = size.flop() >= PRODUCT_FLOP;
-    with_stacked(size.arithmetic, &turned(weight, size), large, |turned| {
-        convolve(
-            &phase.windows,
-            grad,
-            turned,
-            large,
-            grad_x,
-            |y, values| match accumulate {
-                Accumulate::Replace => y.copy_from_slice(values),
-                Accumulate::Add => add_row(y, values),
-            },
-        );
-    });
+    let large = size.flop() >= MIN_PARALLEL_FLOP;
+    with_stacked_right(
+        size.arithmetic,
+        &rotated_taps(weight, size),
+        large,
+        |turned| {
+            convolve(
+                &phase.windows,
+                grad,
+                turned,
+                large,
+                grad_x,
+                |y, values| match accumulate {
+                    Accumulate::Replace => y.copy_from_slice(values),
+                    Accumulate::Add => add_row(y, values),
+                },
+            );
+        },
+    );
 }
 
 /// The input's gradient with a stride above 1: overwrites `grad_x` or is added to it, as `accumulate` says. All phases
@@ -165,13 +170,13 @@ pub(super) fn backward_strided(
     let writes = accumulate == Accumulate::Replace && is_whole;
     let image = size.input.0 * size.input.1 * size.channels.0;
     let pixels = size.input.0.div_ceil(stride) * size.input.1.div_ceil(stride);
-    let images = even_chunk(size.batch, (POSITIONS / pixels).max(1));
+    let images = even_chunk_len(size.batch, (POSITIONS / pixels).max(1));
     let taps: Vec<_> = phases
         .iter()
         .flat_map(|phase| turned_taps(weight, size, phase.taps))
         .collect();
-    let large = size.flop() >= PRODUCT_FLOP;
-    with_stacked(size.arithmetic, &taps, large, |turned| {
+    let large = size.flop() >= MIN_PARALLEL_FLOP;
+    with_stacked_right(size.arithmetic, &taps, large, |turned| {
         for_each_chunk_if(large, grad_x, images * image, |start, grad_x| {
             if accumulate == Accumulate::Replace && !is_whole {
                 grad_x.fill(0.0);
@@ -183,7 +188,7 @@ pub(super) fn backward_strided(
                 let own = turned.row_range(before, phase.rows(size));
                 before += phase.rows(size);
                 let height = phase.windows.output.0;
-                let rows = even_chunk(height, POSITIONS.div_ceil(phase.windows.output.1));
+                let rows = even_chunk_len(height, POSITIONS.div_ceil(phase.windows.output.1));
                 for row in (0..height).step_by(rows) {
                     let rows = row..(row + rows).min(height);
                     let chunk = Chunk::new(&phase.windows, some.clone(), rows.clone());

@@ -1,14 +1,14 @@
-//! Convolution on the CPU: selects the algorithm by [`super::Convolution`] and shape, and calls its implementation.
+//! Convolution on the CPU: selects the algorithm by [`super::ConvAlgorithm`] and shape, and calls its implementation.
 
 use dfdx::tensor::Cpu;
 
-use super::algorithm::note_use;
+use super::algorithm::record_algorithm_use;
 use super::direct::{by_rows, by_segments, convolve};
 use super::windows::Windows;
 use super::{Conv2dKernel, Conv2dSize, backward, depthwise, groups, winograd};
 use crate::device::{Backend, Buffer};
-use crate::ops::gemm::{Accumulate, Matrix, with_right};
-use crate::ops::parallel::PRODUCT_FLOP;
+use crate::ops::gemm::{Accumulate, Matrix, with_right_matrix};
+use crate::ops::parallel::MIN_PARALLEL_FLOP;
 use crate::ops::{PooledBuffer, Result};
 
 /// The largest number of parts of a batch whose weight gradients are computed separately and then summed.
@@ -22,7 +22,7 @@ impl Conv2dKernel for Cpu {
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>> {
         let mut y = self.uninit_buffer(size.output_shape().len())?;
-        note_use(if size.is_depthwise() {
+        record_algorithm_use(if size.is_depthwise() {
             None
         } else {
             size.algorithm.tile(&size.of_group())
@@ -71,9 +71,9 @@ fn forward(size: &Conv2dSize, x: &[f32], weight: &[f32], bias: Option<&[f32]>, y
         return winograd::forward(tile, &winograd_shape(size), x, weight, bias, y);
     }
     let k = size.channels.1;
-    let large = size.flop() >= PRODUCT_FLOP;
+    let large = size.flop() >= MIN_PARALLEL_FLOP;
     let weight = Matrix::new(weight, weight.len() / k, k);
-    with_right(size.arithmetic, weight, large, |weight| {
+    with_right_matrix(size.arithmetic, weight, large, |weight| {
         convolve(
             &windows(size),
             x,
@@ -107,11 +107,11 @@ fn backward_x(
     }
     if let Some(tile) = size.algorithm.tile(size) {
         let shape = winograd_shape(size);
-        let turned = backward::turned(weight, size);
+        let turned = backward::rotated_taps(weight, size);
         return winograd::backward_x(tile, &shape, grad, &turned, (grad_x, accumulate));
     }
     if size.options.stride == 1 {
-        backward::backward_plain(grad, weight, size, (grad_x, accumulate));
+        backward::backward_stride_one(grad, weight, size, (grad_x, accumulate));
     } else {
         backward::backward_strided(grad, weight, size, (grad_x, accumulate));
     }
@@ -140,7 +140,7 @@ fn backward_weight(
     }
     let windows = windows(size);
     let (c, k) = size.channels;
-    let parallel = size.flop() >= PRODUCT_FLOP;
+    let parallel = size.flop() >= MIN_PARALLEL_FLOP;
     let segments = if parallel {
         size.batch.min(SEGMENTS)
     } else {
@@ -164,7 +164,7 @@ fn winograd_shape(size: &Conv2dSize) -> winograd::Shape {
         output: size.output,
         channels: size.channels,
         padding: size.options.padding,
-        parallel: size.flop() >= PRODUCT_FLOP,
+        parallel: size.flop() >= MIN_PARALLEL_FLOP,
     }
 }
 

@@ -4,8 +4,8 @@
 
 use super::windows::{Chunk, Factor, Windows};
 use crate::ops::gemm::{
-    Accumulate, Matrix, MatrixMut, Right, TiledRight, even_chunk, product_in, sum_partials,
-    with_right,
+    Accumulate, AmxProducts, Matrix, MatrixMut, RightMatrix, even_chunk_len, matmul_in_arithmetic,
+    sum_partials, with_right_matrix,
 };
 use crate::ops::parallel::for_each_chunk_if;
 use crate::ops::scratch::{with_half_scratch, with_scratch};
@@ -22,7 +22,7 @@ const BLOCK: usize = 192;
 pub(super) fn convolve(
     windows: &Windows,
     x: &[f32],
-    weight: Right<'_>,
+    weight: RightMatrix<'_>,
     large: bool,
     y: &mut [f32],
     store: impl Fn(&mut [f32], &[f32]) + Sync,
@@ -30,11 +30,11 @@ pub(super) fn convolve(
     let (height, width) = windows.output;
     let k = weight.size().1;
     // A chunk is several whole images, or a part of one.
-    let images = even_chunk(windows.batch, (POSITIONS / (height * width)).max(1));
+    let images = even_chunk_len(windows.batch, (POSITIONS / (height * width)).max(1));
     let rows = if images > 1 {
         height
     } else {
-        even_chunk(height, POSITIONS.div_ceil(width))
+        even_chunk_len(height, POSITIONS.div_ceil(width))
     };
     for_each_chunk_if(large, y, images * height * width * k, |start, y| {
         let first = start / (height * width * k);
@@ -63,7 +63,7 @@ pub(super) fn convolve(
 pub(super) fn convolve_chunk(
     chunk: &Chunk<'_>,
     x: &[f32],
-    weight: Right<'_>,
+    weight: RightMatrix<'_>,
     mut store: impl FnMut(usize, &[f32]),
 ) {
     let (m, k) = (chunk.positions(), weight.size().1);
@@ -79,10 +79,10 @@ pub(super) fn convolve_chunk(
 }
 
 /// Sums the products of a chunk, one for each filter row or, with a dilation, each tap, in `results`.
-fn multiply(chunk: &Chunk<'_>, x: &[f32], weight: Right<'_>, results: &mut MatrixMut<'_>) {
+fn multiply(chunk: &Chunk<'_>, x: &[f32], weight: RightMatrix<'_>, results: &mut MatrixMut<'_>) {
     let Factor { columns, step, .. } = chunk.factor_at(0);
     if let Some(tiles) = weight.tiles(columns, step) {
-        let positions = chunk.positions().next_multiple_of(TiledRight::ROWS);
+        let positions = chunk.positions().next_multiple_of(AmxProducts::ROWS);
         let len = chunk.layout_len() + (positions - chunk.positions()) * step;
         let starts = (0..chunk.products()).map(|index| chunk.factor_at(index).start);
         let starts: Vec<_> = starts.collect();
@@ -104,7 +104,7 @@ fn multiply(chunk: &Chunk<'_>, x: &[f32], weight: Right<'_>, results: &mut Matri
             };
             let weight = weight.row_range(index * part, part);
             let a = chunk.factor(layout, index);
-            product_in(chunk.arithmetic(), results, accumulate, a, weight);
+            matmul_in_arithmetic(chunk.arithmetic(), results, accumulate, a, weight);
         }
     });
 }
@@ -133,7 +133,7 @@ pub(super) fn by_segments(
                 for (index, partial) in partial.chunks_exact_mut(part).enumerate() {
                     let rows = partial.len() / k;
                     let a = chunk.factor(layout, index).transposed();
-                    product_in(
+                    matmul_in_arithmetic(
                         chunk.arithmetic(),
                         &mut MatrixMut::new(partial, rows, k),
                         Accumulate::Replace,
@@ -158,12 +158,12 @@ pub(super) fn by_rows(
     let chunk = Chunk::all(windows);
     with_factors(&chunk, x, grad, k, true, |layout, grad| {
         let factor = grad_weight.len() / chunk.products();
-        let block = even_chunk(factor / k, BLOCK);
+        let block = even_chunk_len(factor / k, BLOCK);
         for_each_chunk_if(true, grad_weight, factor, |start, part| {
             let a = chunk.factor(layout, start / factor).transposed();
             for_each_chunk_if(true, part, block * k, |start, part| {
                 let rows = part.len() / k;
-                product_in(
+                matmul_in_arithmetic(
                     chunk.arithmetic(),
                     &mut MatrixMut::new(part, rows, k),
                     accumulate,
@@ -183,7 +183,7 @@ fn with_factors<R>(
     grad: &[f32],
     k: usize,
     parallel: bool,
-    work: impl FnOnce(&[f32], Right<'_>) -> R,
+    work: impl FnOnce(&[f32], RightMatrix<'_>) -> R,
 ) -> R {
     let (m, layout_len) = (chunk.positions(), chunk.layout_len());
     with_scratch(layout_len + m * k, |memory| {
@@ -191,7 +191,7 @@ fn with_factors<R>(
         chunk.lay_out(x, layout, parallel);
         chunk.lay_out_gradient(grad, k, gradient, parallel);
         let gradient = Matrix::new(gradient, m, k);
-        with_right(chunk.arithmetic(), gradient, true, |gradient| {
+        with_right_matrix(chunk.arithmetic(), gradient, true, |gradient| {
             work(layout, gradient)
         })
     })

@@ -4,7 +4,7 @@
 use super::Conv2dSize;
 use crate::ops::chunks::for_rows;
 use crate::ops::gemm::Accumulate;
-use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP, for_each_chunk_if, for_each_item};
+use crate::ops::parallel::{MIN_PARALLEL_FLOP, MIN_PARALLEL_LEN, for_each_chunk_if, for_each_item};
 use crate::ops::scratch::with_scratch;
 
 /// Number of values that one task copies at a time; they stay in the L2 cache while the groups read their channels.
@@ -25,7 +25,7 @@ pub(super) fn for_each_group(
         let (b_own, result_own) = rest.split_at_mut(b.len());
         gather(a, groups, a_channels, a_own);
         gather(b, groups, b_channels, b_own);
-        let large = size.flop() >= PRODUCT_FLOP;
+        let large = size.flop() >= MIN_PARALLEL_FLOP;
         for_each_chunk_if(large, result_own, len, |start, result| {
             let group = start / len;
             let inputs = [
@@ -58,7 +58,7 @@ fn gather(from: &[f32], groups: usize, channels: usize, to: &mut [f32]) {
         }
     };
     let parts = parts.into_iter().zip(from.chunks(rows * row));
-    for_each_item(from.len() >= ELEMENTWISE_LEN, parts, copy);
+    for_each_item(from.len() >= MIN_PARALLEL_LEN, parts, copy);
 }
 
 /// The inverse of [`gather`], which overwrites `to` or adds to it.

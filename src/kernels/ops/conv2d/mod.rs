@@ -10,7 +10,7 @@
 //! `(B, H', W', K)` with `H' = ⌊(H + 2 padding − dilation (kh − 1) − 1) / stride⌋ + 1`.
 //! # Algorithms
 //! CPU: direct, on the memory layout of `windows`, or `winograd` for 3×3 kernels with stride 1 and dilation 1;
-//! [`Convolution`] selects the algorithm. Groups of channels are copied to separate memory and convolved one by one
+//! [`ConvAlgorithm`] selects the algorithm. Groups of channels are copied to separate memory and convolved one by one
 //! (`groups`); depthwise convolutions have kernels of their own (`depthwise`).
 //! CUDA: cuDNN, or im2col where cuDNN does not support the size; depthwise by own kernels, always in `f32`.
 //! # Work
@@ -30,7 +30,7 @@ mod groups;
 mod windows;
 mod winograd;
 
-pub use algorithm::{Convolution, take_convolutions};
+pub use algorithm::{ConvAlgorithm, take_used_algorithms};
 
 use super::gemm::Accumulate;
 use super::{
@@ -87,7 +87,7 @@ pub struct Conv2dSize {
     /// Stride, padding, dilation and groups.
     pub options: Conv2dOptions,
     /// Algorithm on the CPU; CUDA ignores it.
-    pub algorithm: Convolution,
+    pub algorithm: ConvAlgorithm,
     /// Arithmetic of the products on the CPU; CUDA ignores it.
     pub arithmetic: Arithmetic,
 }
@@ -171,15 +171,15 @@ pub fn conv2d<D: Kernels>(
     bias: Option<&Var<D>>,
     options: Conv2dOptions,
 ) -> Result<Var<D>> {
-    conv2d_by(Convolution::Auto, pass, x, weight, bias, options)
+    conv2d_with_algorithm(ConvAlgorithm::Auto, pass, x, weight, bias, options)
 }
 
 /// As [`conv2d`], with a given algorithm on the CPU.
 ///
 /// # Errors
 /// As [`conv2d`].
-pub fn conv2d_by<D: Kernels>(
-    algorithm: Convolution,
+pub fn conv2d_with_algorithm<D: Kernels>(
+    algorithm: ConvAlgorithm,
     pass: &mut Pass<D>,
     x: &Var<D>,
     weight: &Var<D>,
@@ -212,7 +212,7 @@ pub fn conv2d_by<D: Kernels>(
     };
     let work = Work::new(size.flop() + biased, products * size.flop() + biased);
     let op = Op::new("conv2d", work, &inputs);
-    pass.finish_owned(op, data, size.output_shape(), move |slots, grad_output| {
+    pass.record_op_owned(op, data, size.output_shape(), move |slots, grad_output| {
         let grad_output = &PooledBuffer::<D>::new(grad_output);
         let device = slots.device().clone();
         if let Some(bias) = saved_bias.as_ref().filter(|bias| bias.needs_grad()) {
@@ -282,7 +282,7 @@ fn check<D: Backend>(
         kernel: (kh, kw),
         channels: (c, k),
         options,
-        algorithm: Convolution::Auto,
+        algorithm: ConvAlgorithm::Auto,
         arithmetic: cpu_arithmetic(),
     })
 }

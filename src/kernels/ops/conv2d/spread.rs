@@ -199,7 +199,7 @@ fn each_case(mut check: impl FnMut(&Conv2dSize)) {
                 kernel: (kernel, kernel),
                 channels,
                 options: spread(stride, padding, dilation, groups),
-                algorithm: Convolution::Auto,
+                algorithm: ConvAlgorithm::Auto,
                 arithmetic: Arithmetic::Single,
             });
         }
@@ -247,8 +247,8 @@ fn values_and_gradients_are_those_of_the_definition() {
                 [size.batch, h, w, c].into(),
                 [size.kernel.0, size.kernel.1, size.group_channels().0, k].into(),
             ];
-            let [x, weight] = [0, 1].map(|i| testing::filled(shapes[i].len(), i as u64));
-            let grad = testing::filled(size.output_shape().len(), 2);
+            let [x, weight] = [0, 1].map(|i| testing::random_values(shapes[i].len(), i as u64));
+            let grad = testing::random_values(size.output_shape().len(), 2);
             let (values, grads) = testing::backward(
                 &[(&x, shapes[0]), (&weight, shapes[1])],
                 &grad,
@@ -280,7 +280,7 @@ fn one_and_two_threads_give_the_same_bits() {
     on_each_algorithm(|algorithm| {
         for (x, (kernel, k), options) in cases {
             let weight = [kernel, kernel, x[3] / options.groups, k];
-            testing::check_threads(
+            testing::check_thread_invariance(
                 &[x.into(), weight.into(), [k].into()],
                 run(algorithm, options),
             );
@@ -300,10 +300,10 @@ fn gradients_replace_what_memory_held_and_add_to_what_was_written() {
         for (x, (kernel, k), options) in cases {
             let weight = [kernel, kernel, x[3] / options.groups, k];
             let [a, b] = [(x, 1), (weight, 2)]
-                .map(|(shape, seed)| testing::filled(shape.iter().product(), seed));
+                .map(|(shape, seed)| testing::random_values(shape.iter().product(), seed));
             let leaves: [(&[f32], Shape); 2] = [(&a, x.into()), (&b, weight.into())];
             let results = testing::forward(&leaves, run(algorithm, options)).len();
-            let grad = testing::filled(results, 3);
+            let grad = testing::random_values(results, 3);
             let (_, once) = testing::backward(&leaves, &grad, run(algorithm, options));
             let (_, twice) = testing::backward(&leaves, &grad, |pass, v| {
                 let [first, second] = [(); 2].map(|()| run(algorithm, options)(pass, v));

@@ -17,45 +17,48 @@ pub(super) const fn moves(stride: usize, padding: usize) -> Conv2dOptions {
 
 /// All algorithms of the CPU; [`on_each_algorithm`] runs those of a GPU.
 #[cfg(not(feature = "cuda"))]
-const ALGORITHMS: [Convolution; 5] = [
-    Convolution::Auto,
-    Convolution::Direct,
-    Convolution::Winograd2,
-    Convolution::Winograd4,
-    Convolution::Winograd5,
+const ALGORITHMS: [ConvAlgorithm; 5] = [
+    ConvAlgorithm::Auto,
+    ConvAlgorithm::Direct,
+    ConvAlgorithm::Winograd2,
+    ConvAlgorithm::Winograd4,
+    ConvAlgorithm::Winograd5,
 ];
 
 pub(super) fn run(
-    algorithm: Convolution,
+    algorithm: ConvAlgorithm,
     options: Conv2dOptions,
 ) -> impl Fn(
     &mut Pass<testing::TestDevice>,
     &[Var<testing::TestDevice>],
 ) -> Result<Var<testing::TestDevice>> {
-    move |pass, v| conv2d_by(algorithm, pass, &v[0], &v[1], v.get(2), options)
+    move |pass, v| conv2d_with_algorithm(algorithm, pass, &v[0], &v[1], v.get(2), options)
 }
 
 /// Runs a test with every convolution algorithm of the device.
-pub(super) fn on_each_algorithm(test: impl Fn(Convolution)) {
+pub(super) fn on_each_algorithm(test: impl Fn(ConvAlgorithm)) {
     #[cfg(feature = "cuda")]
     {
-        use crate::device::cuda::{ConvolutionAlgorithm, convolve_by};
+        use crate::device::cuda::{ConvolutionAlgorithm, set_convolution_algorithm};
         testing::device();
         for algorithm in [
             ConvolutionAlgorithm::Library,
             ConvolutionAlgorithm::Products,
         ] {
-            convolve_by(Some(algorithm)).unwrap();
-            test(Convolution::Auto);
+            set_convolution_algorithm(Some(algorithm)).unwrap();
+            test(ConvAlgorithm::Auto);
         }
-        convolve_by(None).unwrap();
+        set_convolution_algorithm(None).unwrap();
     }
     #[cfg(not(feature = "cuda"))]
     ALGORITHMS.into_iter().for_each(test);
 }
 
-pub(super) fn tolerance(algorithm: Convolution) -> f32 {
-    if matches!(algorithm, Convolution::Winograd4 | Convolution::Winograd5) {
+pub(super) fn tolerance(algorithm: ConvAlgorithm) -> f32 {
+    if matches!(
+        algorithm,
+        ConvAlgorithm::Winograd4 | ConvAlgorithm::Winograd5
+    ) {
         5e-5
     } else {
         1e-5
@@ -131,12 +134,12 @@ fn values_are_those_of_the_definition() {
                     kernel: (kernel, kernel),
                     channels: (c, k),
                     options,
-                    algorithm: Convolution::Auto,
+                    algorithm: ConvAlgorithm::Auto,
                     arithmetic: Arithmetic::Single,
                 };
                 let (x, weight) = (
-                    testing::filled(batch * h * w * c, 1),
-                    testing::filled(kernel * kernel * c * k, 2),
+                    testing::random_values(batch * h * w * c, 1),
+                    testing::random_values(kernel * kernel * c * k, 2),
                 );
                 let leaves: [(&[f32], Shape); 2] = [
                     (&x, [batch, h, w, c].into()),
@@ -224,7 +227,7 @@ fn gradients_are_those_of_finite_differences() {
 fn a_batch_is_its_samples() {
     on_each_algorithm(|algorithm| {
         for options in [SAME, HALF] {
-            testing::check_batch(
+            testing::check_batch_invariance(
                 4,
                 &[[4, 5, 7, 5].into(), [3, 3, 5, 3].into(), [3].into()],
                 run(algorithm, options),
@@ -249,10 +252,10 @@ fn gradients_replace_what_memory_held_and_add_to_what_was_written() {
                 ..options
             };
             let [a, b] = [(x, 1), (weight, 2)]
-                .map(|(shape, seed)| testing::filled(shape.iter().product(), seed));
+                .map(|(shape, seed)| testing::random_values(shape.iter().product(), seed));
             let leaves: [(&[f32], _); 2] = [(&a, x.into()), (&b, weight.into())];
             let results = testing::forward(&leaves, run(algorithm, options)).len();
-            let weights = testing::filled(results, 3);
+            let weights = testing::random_values(results, 3);
             let once = testing::backward(&leaves, &weights, run(algorithm, options));
             let (_, twice) = testing::backward(&leaves, &weights, |pass, v| {
                 let both = [(); 2].map(|()| run(algorithm, options)(pass, v));
@@ -287,11 +290,13 @@ fn one_and_two_threads_give_the_same_bits() {
     ];
     on_each_algorithm(|algorithm| {
         let cases = match algorithm {
-            Convolution::Auto | Convolution::Direct => direct,
-            Convolution::Winograd2 | Convolution::Winograd4 | Convolution::Winograd5 => winograd,
+            ConvAlgorithm::Auto | ConvAlgorithm::Direct => direct,
+            ConvAlgorithm::Winograd2 | ConvAlgorithm::Winograd4 | ConvAlgorithm::Winograd5 => {
+                winograd
+            }
         };
         for (options, x, weight) in cases {
-            testing::check_threads(
+            testing::check_thread_invariance(
                 &[x.into(), weight.into(), [weight[3]].into()],
                 run(algorithm, options),
             );

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::device::{Backend, Buffer};
 use crate::ops::parallel::{
-    CHUNK, PRODUCT_FLOP, for_each_chunk, for_each_chunk_if, for_each_zipped,
+    CHUNK, MIN_PARALLEL_FLOP, for_each_chunk, for_each_chunk_if, for_each_zipped,
 };
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
@@ -24,7 +24,7 @@ impl CrossAttentionKernel for Cpu {
         let len = size.queries * size.features;
         // Several short sequences are processed per task, so that vector code is entered less often.
         let together = (CHUNK / len).max(1);
-        let large = size.work().forward >= PRODUCT_FLOP as u64;
+        let large = size.work().forward >= MIN_PARALLEL_FLOP as u64;
         for_each_chunk_if(large, &mut y, together * len, |start, y| {
             let first = start / len;
             if size.sums_keys_first() {
@@ -66,7 +66,7 @@ impl CrossAttentionKernel for Cpu {
             });
         };
         let [dq, dk, dv] = &mut grads;
-        let large = size.work().backward >= PRODUCT_FLOP as u64;
+        let large = size.work().backward >= MIN_PARALLEL_FLOP as u64;
         let outputs = [
             (&mut **dq, query_len),
             (&mut **dk, key_len),

@@ -121,7 +121,7 @@ pub fn cross_attention<D: Kernels>(
     let y = pass.device().cross_attention(data, size)?;
     let inputs = [q.clone(), k.clone(), v.clone()];
     let op = Op::new("cross_attention", size.work(), [q, k, v]);
-    pass.finish(op, y, q.shape(), move |slots, grad_output| {
+    pass.record_op(op, y, q.shape(), move |slots, grad_output| {
         let device = slots.device().clone();
         let data = inputs.each_ref().map(Var::data);
         let grads = device.cross_attention_backward(data, size, grad_output)?;

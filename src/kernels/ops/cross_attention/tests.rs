@@ -1,6 +1,6 @@
 use super::*;
 use crate::ops::Shape;
-use crate::ops::testing::{self, assert_close, numbers};
+use crate::ops::testing::{self, assert_close, parse_numbers};
 
 const KINDS: [AttentionKind; 2] = [AttentionKind::Softmax, AttentionKind::Linear];
 
@@ -23,8 +23,8 @@ fn check_pytorch(kind: AttentionKind, y: &[f32], grads: [&[f32]; 3]) {
     // linear: q, k = F.elu(q) + 1, F.elu(k) + 1; out = q @ (k.mT @ v) / (q @ k.sum(2).unsqueeze(-1) + 1e-6)
     // out.transpose(1, 2).reshape(1, 2, 4).backward(torch.tensor([[[1., -1., .5, 2.], [.3, .7, -1.5, 1.]]]))
     let q = [0.5, -1.0, 2.0, 0.1, -0.3, 0.8, 0.4, -1.2];
-    let k = numbers("1.0 0.2 -0.5 0.3 -0.7 0.6 1.1 -0.4 0.9 -1.5 0.2 0.7");
-    let v = numbers("0.3 -0.2 1.0 0.4 0.8 0.5 -0.6 0.9 -1.0 0.7 0.2 -0.3");
+    let k = parse_numbers("1.0 0.2 -0.5 0.3 -0.7 0.6 1.1 -0.4 0.9 -1.5 0.2 0.7");
+    let v = parse_numbers("0.3 -0.2 1.0 0.4 0.8 0.5 -0.6 0.9 -1.0 0.7 0.2 -0.3");
     let (found, own) = testing::backward(
         &[
             (&q, [1, 2, 4].into()),
@@ -44,20 +44,20 @@ fn check_pytorch(kind: AttentionKind, y: &[f32], grads: [&[f32]; 3]) {
 fn softmax_values_and_gradients_are_those_of_pytorch() {
     check_pytorch(
         AttentionKind::Softmax,
-        &numbers(
+        &parse_numbers(
             "-0.55808085 0.48752165 -0.30460376 0.6040368 0.4228073 0.30497387 -0.113448754
              0.5730704",
         ),
         [
-            &numbers(
+            &parse_numbers(
                 "-0.11238012 0.5802646 0.19084846 -0.25004977 -0.16796196 0.061952267 0.59957355
                  -0.38580018",
             ),
-            &numbers(
+            &parse_numbers(
                 "0.14412679 -0.30556393 -0.083806284 0.3329948 0.012633845 -0.005354345 0.6254021
                  -0.51923007 -0.15676065 0.31091827 -0.5415956 0.18623546",
             ),
-            &numbers(
+            &parse_numbers(
                 "0.3103109 0.003281429 -0.2793581 0.36692625 0.25853175 0.3054334 -0.5516971
                  2.0202465 0.7311573 -0.6087148 -0.16894478 0.6128273",
             ),
@@ -69,20 +69,20 @@ fn softmax_values_and_gradients_are_those_of_pytorch() {
 fn linear_values_and_gradients_are_those_of_pytorch() {
     check_pytorch(
         AttentionKind::Linear,
-        &numbers(
+        &parse_numbers(
             "-0.10806505 0.26351416 0.007690633 0.38030553 0.21630867 0.24854782 -0.031338133
              0.4055557",
         ),
         [
-            &numbers(
+            &parse_numbers(
                 "-0.05804372 0.08706552 0.022346824 -0.06094581 -0.042263057 0.023479491 0.095042
                  -0.13305873",
             ),
-            &numbers(
+            &parse_numbers(
                 "0.14503148 -0.018173264 -0.13867679 -0.03373887 0.07975708 0.10471362 0.42696494
                  0.075797744 -0.26270983 -0.016405268 -0.46487537 -0.13649194",
             ),
-            &numbers(
+            &parse_numbers(
                 "0.5721271 -0.15348598 -0.17994842 0.6011744 0.28503448 0.088340476 -0.493514
                  1.3711203 0.4428382 -0.23485452 -0.32653734 1.0277047",
             ),
@@ -100,11 +100,11 @@ fn both_orders_of_linear_attention_give_the_same() {
 fn check_orders(shape: [usize; 3]) {
     let [b, n, c] = shape;
     let (q, k, v) = (
-        testing::filled(b * n * c, 1),
-        testing::filled(b * n * c, 2),
-        testing::filled(b * n * c, 3),
+        testing::random_values(b * n * c, 1),
+        testing::random_values(b * n * c, 2),
+        testing::random_values(b * n * c, 3),
     );
-    let weights = testing::filled(b * n * c, 4);
+    let weights = testing::random_values(b * n * c, 4);
     let whole = [
         (q.as_slice(), shape.into()),
         (&k, shape.into()),
@@ -159,16 +159,16 @@ fn with_one_position_the_values_come_back() {
     for kind in KINDS {
         let (values, grads) = testing::backward(
             &[
-                (&testing::filled(24, 1), [3, 1, 8].into()),
-                (&testing::filled(24, 2), [3, 1, 8].into()),
-                (&testing::filled(24, 3), [3, 1, 8].into()),
+                (&testing::random_values(24, 1), [3, 1, 8].into()),
+                (&testing::random_values(24, 2), [3, 1, 8].into()),
+                (&testing::random_values(24, 3), [3, 1, 8].into()),
             ],
-            &testing::filled(24, 4),
+            &testing::random_values(24, 4),
             |pass, x| cross_attention(pass, &x[0], &x[1], &x[2], 4, kind),
         );
-        assert_close(&values, &testing::filled(24, 3), 1e-5);
+        assert_close(&values, &testing::random_values(24, 3), 1e-5);
         assert_close(&grads[0], &[0.0; 24], 1e-6);
-        assert_close(&grads[2], &testing::filled(24, 4), 1e-5);
+        assert_close(&grads[2], &testing::random_values(24, 4), 1e-5);
     }
 }
 
@@ -201,7 +201,7 @@ fn one_and_two_threads_give_the_same_bits() {
     };
     for kind in KINDS {
         for q in sizes {
-            testing::check_threads(&shapes(q, q[1]), |pass, x| {
+            testing::check_thread_invariance(&shapes(q, q[1]), |pass, x| {
                 cross_attention(pass, &x[0], &x[1], &x[2], 4, kind)
             });
         }

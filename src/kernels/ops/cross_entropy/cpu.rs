@@ -5,7 +5,7 @@ use dfdx::tensor::Cpu;
 use super::{ClassTargetWeights, ClassTargets, CrossEntropyKernel};
 use crate::device::{Backend, Buffer};
 use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk};
-use crate::ops::gemm::{Accumulate, to_add};
+use crate::ops::gemm::{Accumulate, zeroed_unless_adding};
 use crate::ops::simd::simd;
 use crate::ops::{Result, math};
 
@@ -50,7 +50,7 @@ impl CrossEntropyKernel for Cpu {
         dy: &Buffer<Self>,
         dlogits: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
-        let dlogits = to_add(dlogits);
+        let dlogits = zeroed_unless_adding(dlogits);
         let classes = targets.classes;
         let scale = dy[0] / targets.divisor as f32;
         for_rows(dlogits, classes, |first, chunk| {

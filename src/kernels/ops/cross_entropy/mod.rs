@@ -45,7 +45,7 @@ pub fn cross_entropy<D: Kernels>(
     logits: &Var<D>,
     labels: &[usize],
 ) -> Result<Var<D>> {
-    cross_entropy_by(pass, logits, labels, &CrossEntropyOptions::default())
+    cross_entropy_with_targets(pass, logits, labels, &CrossEntropyOptions::default())
 }
 
 /// Like [`cross_entropy`], with label smoothing ε and weights w of classes.
@@ -63,7 +63,7 @@ pub fn cross_entropy<D: Kernels>(
 /// nor K.
 /// # Source
 /// PyTorch `F.cross_entropy(logits, labels, weight=w, label_smoothing=ε)`; rows in f32, their sum in f64.
-pub fn cross_entropy_by<D: Kernels>(
+pub fn cross_entropy_with_targets<D: Kernels>(
     pass: &mut Pass<D>,
     logits: &Var<D>,
     labels: &[usize],
@@ -87,7 +87,7 @@ pub fn cross_entropy_by<D: Kernels>(
         _ => Work::new(5 * values, 3 * values),
     };
     let op = Op::new("cross_entropy", work, [logits]);
-    pass.finish(op, loss, [1], move |grads, dy| {
+    pass.record_op(op, loss, [1], move |grads, dy| {
         let device = grads.device().clone();
         device.cross_entropy_backward(&probabilities, &targets, dy, grads.entry(&input)?)
     })

@@ -16,7 +16,7 @@ const WORDS: usize = 4;
 impl DropoutKernel for Cuda {
     fn dropout(&self, x: &Buffer<Self>, mask: Mask) -> Result<Buffer<Self>> {
         let mut y = self.uninit_buffer(self.buffer_len(x))?;
-        drop_some(Some(x), None, &mut y, mask)?;
+        write_dropped(Some(x), None, &mut y, mask)?;
         Ok(y)
     }
 
@@ -27,7 +27,7 @@ impl DropoutKernel for Cuda {
         (input, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<()> {
         match slots.entry(input)? {
-            (grad, Accumulate::Replace) => drop_some(Some(&dy), None, grad, mask),
+            (grad, Accumulate::Replace) => write_dropped(Some(&dy), None, grad, mask),
             (grad, Accumulate::Add) => dropout_add(self, &dy, grad, mask),
         }
     }
@@ -50,7 +50,7 @@ fn dropout_add(device: &Cuda, x: &Buffer<Cuda>, y: &mut Buffer<Cuda>, mask: Mask
 
 /// Writes kept values, scaled, and zeros elsewhere to `dropped`. The input is `values`, or `half` if the values are
 /// stored in 16 bits only; without either it is `dropped` itself (in place).
-pub(in crate::ops) fn drop_some(
+pub(in crate::ops) fn write_dropped(
     values: Option<&CudaSlice<f32>>,
     half: Option<&CudaSlice<u16>>,
     dropped: &mut CudaSlice<f32>,

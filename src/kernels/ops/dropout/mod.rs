@@ -69,7 +69,7 @@ pub fn dropout<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, p: f32) -> Result<Var
     let y = pass.device().dropout(x.data(), mask)?;
     let (values, input) = (x.shape().len(), x.without_values(pass.device())?);
     let op = Op::new("dropout", Work::new(values, values), [x]);
-    pass.finish_owned(op, y, x.shape(), move |grads, dy| {
+    pass.record_op_owned(op, y, x.shape(), move |grads, dy| {
         let device = grads.device().clone();
         device.dropout_backward(mask, dy, (&input, grads))
     })

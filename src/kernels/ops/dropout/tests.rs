@@ -78,7 +78,7 @@ fn the_mask_is_that_of_the_stream_bit_for_bit() {
     };
     let device = testing::device();
     for n in [1, 31, 63, 64, 65, 1025, 70_001] {
-        let x = testing::filled(n, 1);
+        let x = testing::random_values(n, 1);
         let y = device
             .dropout(&device.upload(x.clone()).unwrap(), mask)
             .unwrap();

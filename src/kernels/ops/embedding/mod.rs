@@ -54,7 +54,7 @@ pub fn embedding<D: Kernels>(
     let (input, indices) = (table.clone(), indices.to_vec());
     let values = indices.len() * features;
     let op = Op::new("embedding", Work::new(0, values), [table]);
-    pass.finish(op, y, [indices.len(), features], move |grads, dy| {
+    pass.record_op(op, y, [indices.len(), features], move |grads, dy| {
         let device = grads.device().clone();
         device.embedding_backward(features, &indices, dy, grads.of(&input)?)
     })

@@ -29,8 +29,8 @@ fn an_index_outside_the_table_is_refused() {
 fn many_indices_of_one_row_add_up_in_their_order() {
     for (rows, features, count) in [(1, 1, 3), (7, 31, 40), (300, 33, 5), (2, 1025, 9)] {
         let (table, dy) = (
-            testing::filled(rows * features, 1),
-            testing::filled(count * features, 2),
+            testing::random_values(rows * features, 1),
+            testing::random_values(count * features, 2),
         );
         let indices: Vec<usize> = (0..count).map(|place| place * 5 % rows).collect();
         let leaves = [(table.as_slice(), [rows, features].into())];

@@ -4,19 +4,19 @@ use std::ops::Range;
 
 use dfdx::tensor::Cpu;
 
-use super::{EulerInputs, EulerKernel, EulerSize, Field};
+use super::{EulerInputs, EulerKernel, EulerSize, FieldParameters};
 use crate::device::{Backend, Buffer};
 use crate::ops::chunks::{dot, map_chunks};
-use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product, transposed_product};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, add_matmul_transposed_a, product};
 use crate::ops::math::tanh;
-use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP};
+use crate::ops::parallel::{MIN_PARALLEL_FLOP, MIN_PARALLEL_LEN};
 use crate::ops::simd::simd;
 use crate::ops::{GradSlots, Result};
 
 const ROWS: usize = 4;
 
 /// The parameters of a field (drift or diffusion) as slices: weight, bias, weight, bias, weight, bias.
-type Slices<'a> = Field<&'a [f32]>;
+type Slices<'a> = FieldParameters<&'a [f32]>;
 
 impl EulerKernel for Cpu {
     fn euler_maruyama(
@@ -164,7 +164,7 @@ impl<'a> Group<'a> {
     }
 
     /// The gradients of the start (one per row) and of the parameters of both fields.
-    fn backward(&self, saved: &[f32], grad: &[f32]) -> (Vec<f32>, [Field<Vec<f32>>; 2]) {
+    fn backward(&self, saved: &[f32], grad: &[f32]) -> (Vec<f32>, [FieldParameters<Vec<f32>>; 2]) {
         let saved = self.saved(saved);
         let mut grads = [zeros(&self.fields[0]), zeros(&self.fields[1])];
         // Gradients before the second tanh for all steps, so that the gradient of the `(H, H)` weights is one product.
@@ -182,7 +182,7 @@ impl<'a> Group<'a> {
             }
             for field in 0..2 {
                 let slopes = &mut slopes[field][step * self.layer()..][..self.layer()];
-                self.retreat(
+                self.backward_step(
                     (field, step, &outer[field]),
                     &saved,
                     (slopes, &mut first),
@@ -194,19 +194,19 @@ impl<'a> Group<'a> {
         for (field, slopes) in slopes.iter().enumerate() {
             let hidden = Matrix::new(saved.hidden[field][0], rows, self.hidden);
             let slopes = Matrix::new(slopes, rows, self.hidden);
-            transposed_product(&mut grads[field][2], hidden, slopes);
+            add_matmul_transposed_a(&mut grads[field][2], hidden, slopes);
         }
         (dx[..self.rows].to_vec(), grads)
     }
 
     /// Backward of one evaluation of a field: from the gradients `outer` of its values to those of its parameters
     /// (except the `(H, H)` weights) and of x.
-    fn retreat(
+    fn backward_step(
         &self,
         (field, step, outer): (usize, usize, &[f32; ROWS]),
         saved: &Saved<'_>,
         (second, first): (&mut [f32], &mut [f32]),
-        (grads, dx): (&mut Field<Vec<f32>>, &mut [f32; ROWS]),
+        (grads, dx): (&mut FieldParameters<Vec<f32>>, &mut [f32; ROWS]),
     ) {
         let (hidden, layer) = (self.hidden, self.layer());
         let [w1, _, w2, _, w3, _] = self.fields[field];
@@ -306,15 +306,15 @@ fn inner_layer(
 
 /// The results of `run` for every group of samples, in order; on several threads if the work is large enough.
 fn each_group<T: Send>(size: EulerSize, run: impl Fn(Range<usize>) -> T + Sync + Send) -> Vec<T> {
-    let is_large = size.forward_flop() >= PRODUCT_FLOP;
-    let values = if is_large { ELEMENTWISE_LEN } else { 0 };
+    let is_large = size.forward_flop() >= MIN_PARALLEL_FLOP;
+    let values = if is_large { MIN_PARALLEL_LEN } else { 0 };
     map_chunks(size.batch, ROWS, values, run)
 }
 
-fn slices(fields: [Field<&Buffer<Cpu>>; 2]) -> [Slices<'_>; 2] {
+fn slices(fields: [FieldParameters<&Buffer<Cpu>>; 2]) -> [Slices<'_>; 2] {
     fields.map(|field| field.map(|values| values.as_slice()))
 }
 
-fn zeros(field: &Slices<'_>) -> Field<Vec<f32>> {
+fn zeros(field: &Slices<'_>) -> FieldParameters<Vec<f32>> {
     field.map(|values| vec![0.0; values.len()])
 }

@@ -53,7 +53,7 @@ impl EulerKernel for Cuda {
         let launch = saved.iter().fold(launch, Launch::arg);
         let launch = launch.args((grad, &mut slopes, &mut parts));
         launch
-            .arg(slots.of_needed(&inputs.start)?)
+            .arg(slots.grad_if_needed(&inputs.start)?)
             .arg(size.steps)
             .arg(size.hidden)
             .run()?;
@@ -106,7 +106,7 @@ fn add_parts(
         .arg(parts);
     for [w1, b1, _, b2, w3, b3] in &inputs.fields {
         for var in [w1, b1, b2, w3, b3] {
-            launch = launch.arg(slots.of_needed(var)?);
+            launch = launch.arg(slots.grad_if_needed(var)?);
         }
     }
     launch.args((size.batch, size.hidden)).run()?;

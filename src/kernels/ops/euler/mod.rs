@@ -46,7 +46,7 @@ impl EulerSize {
 }
 
 /// Weights and biases of a field (drift or diffusion), layer by layer: weight, bias, weight, bias, weight, bias.
-pub type Field<T> = [T; 6];
+pub type FieldParameters<T> = [T; 6];
 
 /// Inputs of an Euler–Maruyama simulation.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub struct EulerInputs<D: Backend> {
     /// Noise of the steps, `(B, N)`.
     pub noise: Var<D>,
     /// The parameters of drift and diffusion.
-    pub fields: [Field<Var<D>>; 2],
+    pub fields: [FieldParameters<Var<D>>; 2],
 }
 
 impl<D: Backend> EulerInputs<D> {
@@ -66,7 +66,7 @@ impl<D: Backend> EulerInputs<D> {
     }
 
     /// The parameters of drift and diffusion, in device memory.
-    pub fn fields(&self) -> [Field<&Buffer<D>>; 2] {
+    pub fn fields(&self) -> [FieldParameters<&Buffer<D>>; 2] {
         let fields = self.fields.each_ref();
         fields.map(|field| field.each_ref().map(Var::data))
     }
@@ -100,7 +100,7 @@ pub fn euler_maruyama<D: Kernels>(
     pass: &mut Pass<D>,
     start: &Var<D>,
     noise: &Var<D>,
-    fields: &[Field<Var<D>>; 2],
+    fields: &[FieldParameters<Var<D>>; 2],
 ) -> Result<Var<D>> {
     let size = check(start, noise, fields)?;
     let inputs = EulerInputs {
@@ -117,7 +117,7 @@ pub fn euler_maruyama<D: Kernels>(
         Work::new(size.forward_flop(), size.backward_flop()),
         &differentiable,
     );
-    pass.finish(op, path, [size.batch, size.steps], move |slots, grad| {
+    pass.record_op(op, path, [size.batch, size.steps], move |slots, grad| {
         let device = slots.device().clone();
         device.euler_maruyama_backward(&inputs, &saved, size, grad, slots)
     })
@@ -126,7 +126,7 @@ pub fn euler_maruyama<D: Kernels>(
 fn check<D: Backend>(
     start: &Var<D>,
     noise: &Var<D>,
-    fields: &[Field<Var<D>>; 2],
+    fields: &[FieldParameters<Var<D>>; 2],
 ) -> Result<EulerSize> {
     let wrong = |message: String| Err(OpError::shape("euler_maruyama", message));
     let &[batch, steps] = noise.shape().dims() else {
@@ -140,7 +140,7 @@ fn check<D: Backend>(
         ));
     }
     let hidden = fields[0][1].shape().len();
-    let wanted: Field<Shape> = [
+    let wanted: FieldParameters<Shape> = [
         [2, hidden].into(),
         [hidden].into(),
         [hidden, hidden].into(),

@@ -3,7 +3,7 @@ use crate::ops::testing;
 
 /// Start, noise and the parameters of two fields with `hidden` units.
 fn shapes(batch: usize, steps: usize, hidden: usize) -> Vec<Shape> {
-    let field: Field<Shape> = [
+    let field: FieldParameters<Shape> = [
         [2, hidden].into(),
         [hidden].into(),
         [hidden, hidden].into(),
@@ -65,14 +65,15 @@ fn values_and_gradients_are_those_of_pytorch() {
     let (y, grads) = testing::backward(&leaves, &[1.0, -1.0, 2.0, 0.5, 1.0, -1.0], run);
     testing::assert_close(
         &y,
-        &testing::numbers("0.18779276 0.4537781 0.4378845 -1.3711205 -1.5606644 -1.4265128"),
+        &testing::parse_numbers("0.18779276 0.4537781 0.4378845 -1.3711205 -1.5606644 -1.4265128"),
         2e-6,
     );
     testing::assert_close(&grads[0], &[2.077_379_5, 0.726_323_6], 5e-6);
-    let expected =
-        testing::numbers("0.025856452 -0.10194019 -0.06083391 0.14986393 -0.15458798 0.36322597");
+    let expected = testing::parse_numbers(
+        "0.025856452 -0.10194019 -0.06083391 0.14986393 -0.15458798 0.36322597",
+    );
     testing::assert_close(&grads[2], &transposed(&expected, 3), 5e-6);
-    let expected = testing::numbers(
+    let expected = testing::parse_numbers(
         "-0.06510177 -0.1270488 -0.10323407 -0.4006282 -0.5363514 -0.50787145 0.018564504
          -0.017386237 0.00017717294",
     );
@@ -86,7 +87,7 @@ fn values_and_gradients_are_those_of_pytorch() {
 #[test]
 fn gradients_are_those_of_finite_differences() {
     // The noise is a constant, so that its "gradient" is 0 on both sides.
-    let noise = testing::filled(2 * 3, 77);
+    let noise = testing::random_values(2 * 3, 77);
     let mut shapes = shapes(2, 3, 4);
     shapes.remove(1);
     testing::check_gradients(&shapes, |pass, v| {
@@ -100,7 +101,7 @@ fn gradients_are_those_of_finite_differences() {
 #[test]
 fn a_batch_is_its_samples_at_any_width() {
     for hidden in [1, 33, 64, 65, 150] {
-        testing::check_batch(5, &shapes(5, 2, hidden), run);
+        testing::check_batch_invariance(5, &shapes(5, 2, hidden), run);
     }
 }
 
@@ -130,7 +131,7 @@ fn widened(field: &[Vec<f32>], units: usize) -> Vec<Vec<f32>> {
 /// A GPU uses different kernels for fields of up to 64 units and for wider ones.
 #[test]
 fn units_that_do_nothing_change_nothing() {
-    let filled = |seed: u64, shape: &Shape| testing::filled(shape.len(), seed);
+    let filled = |seed: u64, shape: &Shape| testing::random_values(shape.len(), seed);
     let narrow: Vec<_> = (1..)
         .zip(&shapes(3, 4, 60))
         .map(|(seed, shape)| filled(seed, shape))
@@ -147,7 +148,7 @@ fn units_that_do_nothing_change_nothing() {
             .map(Vec::as_slice)
             .zip(shapes(3, 4, hidden))
             .collect();
-        testing::backward(&leaves, &testing::filled(12, 99), run)
+        testing::backward(&leaves, &testing::random_values(12, 99), run)
     };
     let ((y, grads), (wide_y, wide_grads)) = (run(&narrow, 60), run(&wide, 70));
     testing::assert_close(&wide_y, &y, 1e-5);
@@ -168,7 +169,7 @@ fn parameters_that_need_no_gradient_get_none() {
     let shapes = shapes(2, 3, 4);
     let leaves: Vec<Vec<f32>> = shapes
         .iter()
-        .map(|shape| testing::filled(shape.len(), 5))
+        .map(|shape| testing::random_values(shape.len(), 5))
         .collect();
     let leaves: Vec<_> = leaves.iter().map(Vec::as_slice).zip(shapes).collect();
     let (_, all) = testing::backward(&leaves, &[1.0; 6], run);
@@ -176,7 +177,7 @@ fn parameters_that_need_no_gradient_get_none() {
         let noise = v[1].detach(pass.device())?;
         let start = v[0].detach(pass.device())?;
         let field = |from: usize| std::array::from_fn(|i| v[from + i].clone());
-        let mut diffusion: Field<_> = field(8);
+        let mut diffusion: FieldParameters<_> = field(8);
         diffusion[2] = diffusion[2].detach(pass.device())?;
         euler_maruyama(pass, &start, &noise, &[field(2), diffusion])
     });

@@ -8,7 +8,7 @@ use pulp::Simd;
 
 use super::lanes::{AddProduct, Outer, add, norm_backward, normalise, scale, set, values_mut};
 use crate::ops::LINEAR_EPS;
-use crate::ops::math::{exp, normal};
+use crate::ops::math::{exp, normal_cdf_and_density};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Widths {
@@ -77,7 +77,7 @@ impl Widths {
 
     /// The rows of a record whose outer products, summed over all samples, give the weight gradients of q, out, ff1 and
     /// ff2.
-    pub(super) fn outers(self) -> [Outer; 4] {
+    pub(super) fn weight_grad_outers(self) -> [Outer; 4] {
         let (d, f) = (self.state, self.hidden);
         let outer = |x, y| Outer { x, y };
         [
@@ -161,9 +161,10 @@ impl Block<'_> {
     }
 
     /// Backward of [`Self::apply`], from the gradient of f: adds the gradients of h, of φ(k) and the values, and of
-    /// norms and biases to their sums. Afterwards `record` has what [`Widths::outers`] needs for the weight gradients.
+    /// norms and biases to their sums. Afterwards `record` has what [`Widths::weight_grad_outers`] needs for the weight
+    /// gradients.
     #[inline(always)]
-    pub(super) fn retreat<S: Simd>(
+    pub(super) fn backward_block<S: Simd>(
         &self,
         (simd, back): (S, Transposed<'_>),
         source: (&[S::f32s], &[S::f32s]),
@@ -231,7 +232,7 @@ pub(super) fn product<S: Simd>(simd: S, weight: &[f32], x: &[S::f32s], y: &mut [
     AddProduct { simd, weight, x, y }.run();
 }
 
-/// Gradients that [`Block::retreat`] reads and adds to, and its working memory.
+/// Gradients that [`Block::backward_block`] reads and adds to, and its working memory.
 pub(super) struct Slopes<'a, S: Simd> {
     /// Gradient of f, to read.
     pub(super) df: &'a [S::f32s],
@@ -344,7 +345,7 @@ fn attend_backward<S: Simd>(
 #[inline(always)]
 fn gelu(values: &mut [f32]) {
     for value in values {
-        *value *= normal(*value).0;
+        *value *= normal_cdf_and_density(*value).0;
     }
 }
 
@@ -353,7 +354,7 @@ fn gelu(values: &mut [f32]) {
 fn gelu_with_slope(values: &mut [f32], slopes: &mut [f32]) {
     let slopes = &mut slopes[..values.len()];
     for i in 0..values.len() {
-        let (x, (cdf, density)) = (values[i], normal(values[i]));
+        let (x, (cdf, density)) = (values[i], normal_cdf_and_density(values[i]));
         values[i] = x * cdf;
         slopes[i] = cdf + x * density;
     }

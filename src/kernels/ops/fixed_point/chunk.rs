@@ -7,7 +7,7 @@ use super::block::{Block, features, linear, product};
 use super::lanes::{from_lanes, rows, rows_mut, to_lanes, values_mut};
 use crate::ops::aligned::Aligned;
 use crate::ops::math::exp;
-use crate::ops::simd::{lanes, simd, simd_vectors};
+use crate::ops::simd::{dispatch_simd, f32_lanes, simd};
 
 pub(super) const SAMPLES: usize = 64;
 
@@ -66,7 +66,7 @@ impl Chunk {
 
     fn new(run: &Run<'_>, inputs: [&[f32]; 3], labels: &[usize]) -> Self {
         let widths = run.block.widths;
-        let (d, lanes) = (widths.state, lanes());
+        let (d, lanes) = (widths.state, f32_lanes());
         let samples = inputs[0].len() / d;
         let groups = samples.div_ceil(lanes);
         let [state, mut keys, values] = inputs.map(|values| {
@@ -101,11 +101,11 @@ impl Chunk {
     /// One iteration for all samples; returns the sum of the squared changes of the state.
     pub(super) fn step(&mut self, run: &Run<'_>) -> f64 {
         if run.keep {
-            let groups = self.samples.div_ceil(lanes());
-            let len = groups * run.block.widths.record() * lanes();
+            let groups = self.samples.div_ceil(f32_lanes());
+            let len = groups * run.block.widths.record() * f32_lanes();
             self.records.push(Aligned::zeros(len));
         }
-        simd_vectors(Step { chunk: self, run })
+        dispatch_simd(Step { chunk: self, run })
     }
 
     pub(super) fn read(&self, d: usize, samples: &mut [f32]) {

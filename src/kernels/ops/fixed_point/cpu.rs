@@ -10,7 +10,7 @@ use super::lanes::transposed;
 use super::{AttentionBlock, FixedPoint, FixedPointKernel, Solution};
 use crate::device::{Backend, Buffer};
 use crate::ops::aligned::Aligned;
-use crate::ops::parallel::{PRODUCT_FLOP, map_items};
+use crate::ops::parallel::{MIN_PARALLEL_FLOP, map_items};
 use crate::ops::{AttentionKind, Result, Var};
 
 /// Largest state width of this implementation; above it, separate operations with matrix products are faster.
@@ -91,7 +91,7 @@ impl FixedPointKernel for Cpu {
         let records: usize = records.map(Aligned::len).sum();
         // Estimated work: every recorded number is used in products with about as many values as the state is wide.
         let chunks = saved.chunks.into_iter().zip(grads);
-        let parts = map_items(records * d >= PRODUCT_FLOP, chunks, one);
+        let parts = map_items(records * d >= MIN_PARALLEL_FLOP, chunks, one);
         let mut inputs = [const { Vec::new() }; 3];
         for part in &parts {
             for (all, own) in inputs.iter_mut().zip(&part.inputs) {
@@ -113,7 +113,7 @@ impl FixedPointKernel for Cpu {
 /// Iterates all chunks until the change is below the tolerance, at most `damping.iterations` times; without damping,
 /// once. Returns the number of iterations. `flop` is the work of one.
 fn solve(chunks: &mut [Chunk], run: &Run<'_>, flop: u64) -> usize {
-    let parallel = chunks.len() > 1 && flop >= 4 * PRODUCT_FLOP as u64;
+    let parallel = chunks.len() > 1 && flop >= 4 * MIN_PARALLEL_FLOP as u64;
     let mut step = || -> f64 {
         let parts = map_items(parallel, chunks.iter_mut(), |chunk| chunk.step(run));
         parts.iter().sum()

@@ -6,7 +6,7 @@ use super::block::{Block, Slopes, Sums, Transposed, Widths};
 use super::chunk::Chunk;
 use super::lanes::{AddOuter, from_lanes, rows, rows_mut, to_lanes};
 use crate::ops::aligned::Aligned;
-use crate::ops::simd::{lanes, simd_vectors};
+use crate::ops::simd::{dispatch_simd, f32_lanes};
 
 /// Gradients from one chunk: those of its samples' inputs, and its share of the parameters' gradients.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Gradients {
         chunk: &mut Chunk,
         grad: &[f32],
     ) -> Self {
-        let (widths, lanes) = (block.widths, lanes());
+        let (widths, lanes) = (block.widths, f32_lanes());
         let d = widths.state;
         let slopes = [(); 3].map(|()| Aligned::zeros(chunk.keys.len()));
         let mut unwind = Unwind {
@@ -38,10 +38,12 @@ impl Gradients {
             slopes,
             sums: Aligned::zeros(Sums::<pulp::Scalar>::rows(widths) * lanes),
             work: Aligned::zeros((d + widths.hidden.max(d)) * lanes),
-            weights: widths.outers().map(|at| vec![0.0; at.x.1 * at.y.1]),
+            weights: widths
+                .weight_grad_outers()
+                .map(|at| vec![0.0; at.x.1 * at.y.1]),
         };
         to_lanes(grad, d, unwind.slopes[0].values_mut());
-        let totals = simd_vectors(&mut unwind);
+        let totals = dispatch_simd(&mut unwind);
         // From gradients of φ(k) to gradients of k: φ'(k) = min(φ(k), 1).
         let slopes = unwind.slopes[1].values_mut().iter_mut();
         for (slope, key) in slopes.zip(unwind.chunk.keys.values()) {
@@ -118,9 +120,12 @@ impl WithSimd for &mut Unwind<'_> {
                 let into = [&mut dkeys[own.clone()], &mut dvalues[own]];
                 let with = (simd, self.back);
                 self.block
-                    .retreat(with, source, record, slopes, into, &mut sums);
+                    .backward_block(with, source, record, slopes, into, &mut sums);
             }
-            let outers = widths.outers().into_iter().zip(&mut self.weights);
+            let outers = widths
+                .weight_grad_outers()
+                .into_iter()
+                .zip(&mut self.weights);
             for (at, sums) in outers.skip(first) {
                 simd.vectorize(AddOuter {
                     simd,

@@ -8,7 +8,7 @@
 
 use pulp::{Simd, WithSimd, bytemuck};
 
-use crate::ops::simd::lanes;
+use crate::ops::simd::f32_lanes;
 
 /// The values as vectors of the vector level in use.
 #[inline(always)]
@@ -248,7 +248,7 @@ pub(super) fn set<S: Simd>(simd: S, rows: &mut [S::f32s], values: &[f32]) {
 
 /// Copies samples `(samples, width)` to groups `(groups, width, lanes)`; lanes without a sample stay unchanged.
 pub(super) fn to_lanes(samples: &[f32], width: usize, rows: &mut [f32]) {
-    let lanes = lanes();
+    let lanes = f32_lanes();
     let groups = samples.chunks(lanes * width);
     for (group, rows) in groups.zip(rows.chunks_exact_mut(lanes * width)) {
         for (lane, sample) in group.chunks_exact(width).enumerate() {
@@ -260,7 +260,7 @@ pub(super) fn to_lanes(samples: &[f32], width: usize, rows: &mut [f32]) {
 
 /// The inverse of [`to_lanes`]: copies groups back to `samples`.
 pub(super) fn from_lanes(rows: &[f32], width: usize, samples: &mut [f32]) {
-    let lanes = lanes();
+    let lanes = f32_lanes();
     let groups = samples.chunks_mut(lanes * width);
     for (group, rows) in groups.zip(rows.chunks_exact(lanes * width)) {
         for (lane, sample) in group.chunks_exact_mut(width).enumerate() {

@@ -205,7 +205,7 @@ pub fn fixed_point<D: Kernels>(
     };
     let (kept, own) = (block.clone(), [problem.start, keys, values].map(Var::clone));
     let op = Op::new("fixed_point", work, &inputs);
-    let state = pass.finish(op, solution.state, shape, move |slots, grad| {
+    let state = pass.record_op(op, solution.state, shape, move |slots, grad| {
         let device = slots.device().clone();
         let grads = device.fixed_point_backward(&kept, saved, grad)?;
         for (input, grad) in own.iter().chain(kept.parameters()).zip(&grads) {

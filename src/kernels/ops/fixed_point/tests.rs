@@ -1,5 +1,5 @@
 use super::*;
-use crate::ops::testing::{self, TestDevice, assert_close, filled, numbers};
+use crate::ops::testing::{self, TestDevice, assert_close, parse_numbers, random_values};
 use crate::ops::{blend, cross_attention, distance, layer_norm, linear, linear_residual, nudge};
 
 const EPS: f32 = 1e-5;
@@ -44,7 +44,7 @@ impl Size {
 
     fn leaves(self) -> Vec<Vec<f32>> {
         let shapes = self.shapes();
-        let filled = |(seed, shape): (usize, &Shape)| filled(shape.len(), seed as u64 + 1);
+        let filled = |(seed, shape): (usize, &Shape)| random_values(shape.len(), seed as u64 + 1);
         shapes.iter().enumerate().map(filled).collect()
     }
 
@@ -152,7 +152,7 @@ fn apply(
 fn both(size: Size, damping: Option<Damping>) -> [(Vec<f32>, Vec<Vec<f32>>); 2] {
     let (leaves, shapes) = (size.leaves(), size.shapes());
     let pairs: Vec<(&[f32], Shape)> = leaves.iter().map(Vec::as_slice).zip(shapes).collect();
-    let slopes = filled(size.batch * size.d, 99);
+    let slopes = random_values(size.batch * size.d, 99);
     let own = testing::backward(&pairs, &slopes, |pass, vars| {
         Ok(at_once(pass, vars, size, damping, None)?.0)
     });
@@ -209,7 +209,8 @@ fn values_and_gradients_are_those_of_pytorch() {
     for (index, expected) in expected {
         assert_close(&grads[index], expected, 2e-6);
     }
-    let w1 = numbers("-0.02320274 -0.014689146 -0.031719176 -0.020074346 0.038905036 0.02462878");
+    let w1 =
+        parse_numbers("-0.02320274 -0.014689146 -0.031719176 -0.020074346 0.038905036 0.02462878");
     assert_close(&grads[11], &w1, 2e-6);
     // Gradients of about 1e-9: the effect of ε on the weight of the only key, not rounding noise.
     let scaled = |values: &[f32]| values.iter().map(|value| value * 1e9).collect::<Vec<_>>();
@@ -255,7 +256,7 @@ fn one_operation_gives_what_its_parts_give() {
 fn one_and_two_threads_give_the_same_bits() {
     // Enough samples for several chunks at once, forward and backward.
     let size = Size::new(300, 33, 132, 1);
-    testing::check_threads(&size.shapes(), |pass, vars| {
+    testing::check_thread_invariance(&size.shapes(), |pass, vars| {
         Ok(at_once(pass, vars, size, Some(damping(3, 1e-30)), None)?.0)
     });
 }
@@ -270,8 +271,8 @@ fn a_nudged_solution_is_that_of_its_parts() {
         .zip(size.shapes())
         .map(|(values, shape)| Var::constant(&device, values, shape).unwrap())
         .collect();
-    let weight = Var::constant(&device, filled(130, 41), [13, 10]).unwrap();
-    let bias = Var::constant(&device, filled(10, 42), [10]).unwrap();
+    let weight = Var::constant(&device, random_values(130, 41), [13, 10]).unwrap();
+    let bias = Var::constant(&device, random_values(10, 42), [10]).unwrap();
     let labels: Vec<usize> = (0..37).map(|sample| sample * 7 % 10).collect();
     let nudging = || {
         Some(Nudging {

@@ -16,7 +16,7 @@ pub(super) const LINE: usize = 16;
 /// Lines are fetched row by row, in memory order, so that the hardware prefetcher helps; it would not from row to row,
 /// since rows may be pages apart.
 #[derive(Clone, Copy)]
-pub(super) struct Ahead {
+pub(super) struct PrefetchLines {
     /// Start of the row that contains the next line, and distance between rows in values.
     row: *const f32,
     row_stride: usize,
@@ -27,7 +27,7 @@ pub(super) struct Ahead {
     share: usize,
 }
 
-impl Ahead {
+impl PrefetchLines {
     /// An empty range: there is nothing to prefetch.
     #[inline(always)]
     pub(super) fn nothing() -> Self {
@@ -118,7 +118,7 @@ mod tests {
         for (rows, row_stride, columns, tiles) in [(5, 100, 70, 3), (4, 64, 64, 100), (1, 3, 1, 1)]
         {
             let values = vec![0.0_f32; rows * row_stride + LINE];
-            let mut all = Ahead::block(values.as_ptr(), (rows, row_stride), columns, tiles);
+            let mut all = PrefetchLines::block(values.as_ptr(), (rows, row_stride), columns, tiles);
             let mut found = Vec::new();
             for _ in 0..tiles {
                 let mut own = all.of_tile();

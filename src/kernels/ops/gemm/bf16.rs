@@ -13,20 +13,20 @@
 
 #[cfg(any(test, all(target_arch = "x86_64", feature = "x86-v4")))]
 use super::instruction::bf16_products;
-use super::single::single_at;
-use super::{Accumulate, Matrix, Right};
+use super::single::product_f32_at;
+use super::{Accumulate, Matrix, RightMatrix};
 use crate::ops::scratch::with_scratch;
 
 /// `C = A · B` or `C += A · B` of values rounded to bf16.
 ///
 /// # Safety
-/// As [`single_at`].
+/// As [`product_f32_at`].
 pub(super) unsafe fn product_at(
     c: *mut f32,
     c_row: usize,
     accumulate: Accumulate,
     a: Matrix<'_>,
-    b: Right<'_>,
+    b: RightMatrix<'_>,
 ) {
     if a.rows == 0 || b.size().1 == 0 {
         return;
@@ -39,7 +39,7 @@ pub(super) unsafe fn product_at(
     with_rounded(a, |a| {
         with_rounded(b.matrix(), |b| {
             // SAFETY: guaranteed by the caller.
-            unsafe { single_at(c, c_row, accumulate, a, b) }
+            unsafe { product_f32_at(c, c_row, accumulate, a, b) }
         });
     });
 }
@@ -72,10 +72,10 @@ fn rounded(value: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::super::tests::assert_added;
-    use super::super::{MatrixMut, product_in};
+    use super::super::{MatrixMut, matmul_in_arithmetic};
     use super::*;
     use crate::device::Arithmetic;
-    use crate::ops::testing::filled;
+    use crate::ops::testing::random_values;
 
     #[test]
     fn values_are_rounded_to_the_nearest_with_seven_bits_of_fraction() {
@@ -110,12 +110,12 @@ mod tests {
     #[test]
     fn a_row_has_the_same_bits_in_any_product() {
         for (m, n, k) in [(33, 65, 70), (5, 130, 1100), (600, 20, 8)] {
-            let (a, b) = (filled(m * k, 1), filled(k * n, 2));
+            let (a, b) = (random_values(m * k, 1), random_values(k * n, 2));
             let (a, b) = (Matrix::new(&a, m, k), Matrix::new(&b, k, n));
             let result = |a: Matrix<'_>| {
                 let mut c = vec![f32::NAN; a.rows * n];
                 let mut target = MatrixMut::new(&mut c, a.rows, n);
-                product_in(Arithmetic::Bfloat, &mut target, Accumulate::Replace, a, b);
+                matmul_in_arithmetic(Arithmetic::Bfloat, &mut target, Accumulate::Replace, a, b);
                 c
             };
             if bf16_products().is_some() {

@@ -1,5 +1,5 @@
-//! [`with_right`] copies the right matrix of several products once for all of them; [`TiledRight`] reads the left
-//! matrix in place.
+//! [`with_right_matrix`] copies the right matrix of several products once for all of them; [`AmxProducts`] reads the
+//! left matrix in place.
 #![cfg_attr(
     all(target_arch = "x86_64", feature = "x86-v4"),
     expect(unsafe_code, reason = "intrinsics; lengths are checked before")
@@ -9,34 +9,34 @@
     expect(unused_variables, reason = "there is no such product")
 )]
 
-use super::instruction::{Bf16Products, SIDE, bf16_products};
-use super::right::{DEPTHS, Right, RightCopy};
+use super::instruction::{AMX_PANEL, Bf16Products, bf16_products};
+use super::right::{DEPTH_MULTIPLE, RightCopy, RightMatrix};
 use super::{Matrix, MatrixMut};
 use crate::device::Arithmetic;
-use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if};
+use crate::ops::parallel::{MIN_PARALLEL_LEN, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 
 /// Largest number of values of a matrix that is copied; a larger copy would not stay in a cache.
 const VALUES: usize = 1 << 22;
 
-impl Right<'_> {
+impl RightMatrix<'_> {
     /// AMX products of parts of this matrix, `rows` rows each, with left matrices of bf16 values whose rows begin
     /// `row_stride` values apart. `None` without AMX, without a copy of this matrix, if `rows` is no multiple of 32, or
     /// if `row_stride` is odd.
-    pub fn tiles(self, rows: usize, row_stride: usize) -> Option<TiledRight> {
+    pub fn tiles(self, rows: usize, row_stride: usize) -> Option<AmxProducts> {
         let is_tiled = self.copy.is_some() && bf16_products() == Some(Bf16Products::Amx);
-        let fits = rows.is_multiple_of(DEPTHS) && row_stride.is_multiple_of(2);
-        (is_tiled && fits).then_some(TiledRight(()))
+        let fits = rows.is_multiple_of(DEPTH_MULTIPLE) && row_stride.is_multiple_of(2);
+        (is_tiled && fits).then_some(AmxProducts(()))
     }
 }
 
-/// Products on AMX's tiles that read the left matrix in place; made by [`Right::tiles`].
+/// Products on AMX's tiles that read the left matrix in place; made by [`RightMatrix::tiles`].
 #[derive(Debug, Clone, Copy)]
-pub struct TiledRight(());
+pub struct AmxProducts(());
 
-impl TiledRight {
+impl AmxProducts {
     /// The rows of the left matrix are read in multiples of this number; the values after the last row do not matter.
-    pub const ROWS: usize = SIDE;
+    pub const ROWS: usize = AMX_PANEL;
 
     /// Writes `from`, rounded to bf16, to `to`.
     ///
@@ -56,20 +56,20 @@ impl TiledRight {
     /// apart.
     ///
     /// # Panics
-    /// When the dimensions do not agree, or `a` is too short for a multiple of [`TiledRight::ROWS`] rows.
+    /// When the dimensions do not agree, or `a` is too short for a multiple of [`AmxProducts::ROWS`] rows.
     pub fn product(
         self,
         c: &mut MatrixMut<'_>,
         (a, a_row): (&[u16], usize),
         starts: &[usize],
-        b: Right<'_>,
+        b: RightMatrix<'_>,
     ) {
         let (k, n) = (b.rows / starts.len(), b.columns);
         let rows = c.rows.next_multiple_of(Self::ROWS);
         let last = starts.iter().copied().max().unwrap_or_default();
         assert!(
             n == c.columns
-                && k.is_multiple_of(DEPTHS)
+                && k.is_multiple_of(DEPTH_MULTIPLE)
                 && k * starts.len() == b.rows
                 && a.len() >= last + super::needed(rows, k, a_row),
             "products of matrices that fit"
@@ -87,40 +87,41 @@ impl TiledRight {
 
 /// Calls `work` with the right matrix B of products. With `for_several`, and if products are in bf16 by an instruction
 /// of the CPU, B comes with a copy that all products of `work` read.
-pub fn with_right<R>(
+pub fn with_right_matrix<R>(
     arithmetic: Arithmetic,
     b: Matrix<'_>,
     for_several: bool,
-    work: impl FnOnce(Right<'_>) -> R,
+    work: impl FnOnce(RightMatrix<'_>) -> R,
 ) -> R {
     match copied_by(arithmetic, b.rows * b.columns, for_several) {
         None => work(b.into()),
         Some(by) => with_copy(by, &[b], |copy| {
             let matrix = Some(b);
-            work(Right { matrix, ..copy })
+            work(RightMatrix { matrix, ..copy })
         }),
     }
 }
 
-/// As [`with_right`], for the matrix that consists of `parts`, all of one size, one below the other.
-pub fn with_stacked<R>(
+/// As [`with_right_matrix`], for the matrix that consists of `parts`, all of one size, one below the other.
+pub fn with_stacked_right<R>(
     arithmetic: Arithmetic,
     parts: &[Matrix<'_>],
     for_several: bool,
-    work: impl FnOnce(Right<'_>) -> R,
+    work: impl FnOnce(RightMatrix<'_>) -> R,
 ) -> R {
     let (rows, columns) = parts
         .first()
         .map_or((0, 0), |part| (part.rows, part.columns));
     let len = parts.len() * rows * columns;
-    let by = copied_by(arithmetic, len, for_several).filter(|_| rows.is_multiple_of(DEPTHS));
+    let by =
+        copied_by(arithmetic, len, for_several).filter(|_| rows.is_multiple_of(DEPTH_MULTIPLE));
     if let Some(by) = by {
         return with_copy(by, parts, work);
     }
     with_scratch(len, |joined| {
-        join(parts, joined);
+        stack_rows(parts, joined);
         let joined = Matrix::new(joined, parts.len() * rows, columns);
-        with_right(arithmetic, joined, for_several, work)
+        with_right_matrix(arithmetic, joined, for_several, work)
     })
 }
 
@@ -129,7 +130,7 @@ pub fn with_stacked<R>(
 ///
 /// # Panics
 /// When the length of `joined` is not that of all parts together.
-pub fn join(parts: &[Matrix<'_>], joined: &mut [f32]) {
+pub fn stack_rows(parts: &[Matrix<'_>], joined: &mut [f32]) {
     const SIDE: usize = 16;
     let Some(&Matrix { rows, columns, .. }) = parts.first() else {
         return;
@@ -139,7 +140,7 @@ pub fn join(parts: &[Matrix<'_>], joined: &mut [f32]) {
         parts.len() * rows * columns,
         "length of the joined parts"
     );
-    let large = joined.len() >= ELEMENTWISE_LEN;
+    let large = joined.len() >= MIN_PARALLEL_LEN;
     for_each_chunk_if(large, joined, rows * columns, |start, to| {
         let part = parts[start / (rows * columns)];
         for (i, j) in (0..rows)
@@ -163,14 +164,18 @@ fn copied_by(arithmetic: Arithmetic, len: usize, for_several: bool) -> Option<Bf
 }
 
 /// Calls `work` with a copy of the matrices `parts`, all of one size, one below the other. If there are several, their
-/// number of rows must be a multiple of [`DEPTHS`].
-fn with_copy<R>(by: Bf16Products, parts: &[Matrix<'_>], work: impl FnOnce(Right<'_>) -> R) -> R {
+/// number of rows must be a multiple of [`DEPTH_MULTIPLE`].
+fn with_copy<R>(
+    by: Bf16Products,
+    parts: &[Matrix<'_>],
+    work: impl FnOnce(RightMatrix<'_>) -> R,
+) -> R {
     let (rows, columns) = (parts[0].rows, parts[0].columns);
     let panel = by.panel();
-    let part_len = rows.next_multiple_of(DEPTHS) / 2 * panel;
+    let part_len = rows.next_multiple_of(DEPTH_MULTIPLE) / 2 * panel;
     let panel_len = parts.len() * part_len;
     with_scratch(panel_len * columns.div_ceil(panel), |pairs| {
-        let large = parts.len() * rows * columns >= ELEMENTWISE_LEN;
+        let large = parts.len() * rows * columns >= MIN_PARALLEL_LEN;
         for_each_chunk_if(large, pairs, part_len, |start, pairs| {
             let (first, part) = (start / panel_len * panel, start % panel_len / part_len);
             let part = parts[part].column_range(first, panel.min(columns - first));
@@ -180,7 +185,7 @@ fn with_copy<R>(by: Bf16Products, parts: &[Matrix<'_>], work: impl FnOnce(Right<
                 super::pairs::copy_right(pairs.as_mut_ptr().cast(), panel, part);
             }
         });
-        work(Right {
+        work(RightMatrix {
             rows: parts.len() * rows,
             columns,
             matrix: None,
@@ -196,25 +201,25 @@ fn with_copy<R>(by: Bf16Products, parts: &[Matrix<'_>], work: impl FnOnce(Right<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::gemm::{Accumulate, product_in};
-    use crate::ops::testing::filled;
+    use crate::ops::gemm::{Accumulate, matmul_in_arithmetic};
+    use crate::ops::testing::random_values;
 
     #[test]
     fn a_copy_made_for_several_products_changes_no_bit() {
         let arithmetic = Arithmetic::Bfloat;
         for (m, n, k) in [(5, 70, 96), (33, 32, 1120), (16, 5, 33)] {
-            let (a, b) = (filled(m * k, 1), filled(k * n, 2));
+            let (a, b) = (random_values(m * k, 1), random_values(k * n, 2));
             let a = Matrix::new(&a, m, k);
             for b in [Matrix::new(&b, k, n), Matrix::new(&b, n, k).transposed()] {
-                let result = |a: Matrix<'_>, b: Right<'_>| {
+                let result = |a: Matrix<'_>, b: RightMatrix<'_>| {
                     let mut c = vec![f32::NAN; m * n];
                     let mut target = MatrixMut::new(&mut c, m, n);
-                    product_in(arithmetic, &mut target, Accumulate::Replace, a, b);
+                    matmul_in_arithmetic(arithmetic, &mut target, Accumulate::Replace, a, b);
                     c
                 };
                 let part = (32, k - 32);
                 let (rest, own) = (a.column_range(part.0, part.1), b.row_range(part.0, part.1));
-                let [whole, some] = with_right(arithmetic, b, true, |b| {
+                let [whole, some] = with_right_matrix(arithmetic, b, true, |b| {
                     [result(a, b), result(rest, b.row_range(part.0, part.1))]
                 });
                 assert_eq!(whole, result(a, b.into()));
@@ -226,7 +231,7 @@ mod tests {
     #[test]
     fn a_copy_of_stacked_matrices_is_that_of_the_joined_one() {
         let (m, n, k) = (35, 40, 64);
-        let (a, b) = (filled(m * 2 * k, 1), filled(2 * k * n, 2));
+        let (a, b) = (random_values(m * 2 * k, 1), random_values(2 * k * n, 2));
         let a = Matrix::new(&a, m, 2 * k);
         let parts = [&b[k * n..], &b[..k * n]].map(|part| Matrix::new(part, n, k).transposed());
         let mut joined = Vec::new();
@@ -234,14 +239,14 @@ mod tests {
             let rows = (0..k).flat_map(|p| (0..n).map(move |j| part.values[j * k + p]));
             joined.extend(rows);
         }
-        let result = |b: Right<'_>| {
+        let result = |b: RightMatrix<'_>| {
             let mut c = vec![f32::NAN; m * n];
             let mut target = MatrixMut::new(&mut c, m, n);
-            product_in(Arithmetic::Bfloat, &mut target, Accumulate::Replace, a, b);
+            matmul_in_arithmetic(Arithmetic::Bfloat, &mut target, Accumulate::Replace, a, b);
             c
         };
         for for_several in [false, true] {
-            let c = with_stacked(Arithmetic::Bfloat, &parts, for_several, result);
+            let c = with_stacked_right(Arithmetic::Bfloat, &parts, for_several, result);
             assert_eq!(c, result(Matrix::new(&joined, 2 * k, n).into()));
         }
     }
@@ -252,15 +257,15 @@ mod tests {
         for (count, depth) in [(1, 64), (3, 224), (2, 1312)] {
             let (m, n, k) = (37_usize, 40, count * depth);
             let step = k - 16;
-            let rows = m.next_multiple_of(TiledRight::ROWS);
-            let (a, b) = (filled(rows * step + k, 1), filled(k * n, 2));
+            let rows = m.next_multiple_of(AmxProducts::ROWS);
+            let (a, b) = (random_values(rows * step + k, 1), random_values(k * n, 2));
             let (of_a, of_b) = (Matrix::strided(&a, m, k, step), Matrix::new(&b, k, n));
             let starts: Vec<_> = (0..count).map(|part| part * depth).collect();
             let mut wanted = vec![f32::NAN; m * n];
             let mut target = MatrixMut::new(&mut wanted, m, n);
             let replace = Accumulate::Replace;
-            product_in(Arithmetic::Bfloat, &mut target, replace, of_a, of_b);
-            with_right(Arithmetic::Bfloat, of_b, true, |b| {
+            matmul_in_arithmetic(Arithmetic::Bfloat, &mut target, replace, of_a, of_b);
+            with_right_matrix(Arithmetic::Bfloat, of_b, true, |b| {
                 let Some(tiles) = b.tiles(depth, step) else {
                     eprintln!("skipped: this CPU has no AMX");
                     return;

@@ -4,25 +4,26 @@
     reason = "threads write columns of one result; the views checked their bounds"
 )]
 
-use super::single::single_at;
-use super::{Accumulate, Matrix, MatrixMut, Right, bf16, with_right};
+use super::single::product_f32_at;
+use super::{Accumulate, Matrix, MatrixMut, RightMatrix, bf16, with_right_matrix};
 use crate::device::{Arithmetic, cpu_arithmetic};
 use crate::ops::chunks::rows_per_chunk;
 use crate::ops::parallel::{
-    ELEMENTWISE_LEN, PRODUCT_FLOP, add_assign, for_each_chunk_if, for_each_index, for_each_zipped,
+    MIN_PARALLEL_FLOP, MIN_PARALLEL_LEN, add_assign, for_each_chunk_if, for_each_index,
+    for_each_zipped,
 };
 use crate::ops::scratch::with_scratch;
 
 /// Approximate number of rows of C per chunk: packing the right matrix once per chunk costs little then.
 const ROWS: usize = 256;
-/// Approximate depth of a segment of [`tall_product`], and the largest number of segments.
+/// Approximate depth of a segment of [`matmul_transposed_a`], and the largest number of segments.
 const DEPTH: usize = 512;
 const SEGMENTS: usize = 8;
-/// Approximate number of rows and largest number of values of a block of results in [`tall_product`]; it stays in the
-/// L2 cache.
+/// Approximate number of rows and largest number of values of a block of results in [`matmul_transposed_a`]; it stays
+/// in the L2 cache.
 const BLOCK: usize = 64;
 const BLOCK_VALUES: usize = 1 << 17;
-/// Approximate number of columns per block if [`rows_product`] cuts columns, and the multiple at which blocks begin.
+/// Approximate number of columns per block if [`matmul_by_rows`] cuts columns, and the multiple at which blocks begin.
 const COLUMNS: usize = 1024;
 const VECTOR: usize = 16;
 
@@ -31,19 +32,19 @@ const VECTOR: usize = 16;
 /// # Panics
 /// When the dimensions do not agree.
 pub fn product(c: &mut MatrixMut<'_>, accumulate: Accumulate, a: Matrix<'_>, b: Matrix<'_>) {
-    product_in(Arithmetic::Single, c, accumulate, a, b);
+    matmul_in_arithmetic(Arithmetic::Single, c, accumulate, a, b);
 }
 
 /// As [`product`], in a given arithmetic.
 ///
 /// # Panics
 /// When the dimensions do not agree.
-pub fn product_in<'b>(
+pub fn matmul_in_arithmetic<'b>(
     arithmetic: Arithmetic,
     c: &mut MatrixMut<'_>,
     accumulate: Accumulate,
     a: Matrix<'_>,
-    b: impl Into<Right<'b>>,
+    b: impl Into<RightMatrix<'b>>,
 ) {
     let b = b.into();
     assert!(
@@ -73,13 +74,13 @@ unsafe fn product_at(
     row_stride: usize,
     accumulate: Accumulate,
     a: Matrix<'_>,
-    b: Right<'_>,
+    b: RightMatrix<'_>,
 ) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         match arithmetic {
             Arithmetic::Bfloat => bf16::product_at(c, row_stride, accumulate, a, b),
-            _ => single_at(c, row_stride, accumulate, a, b.matrix()),
+            _ => product_f32_at(c, row_stride, accumulate, a, b.matrix()),
         }
     }
 }
@@ -90,22 +91,22 @@ unsafe fn product_at(
 ///
 /// # Panics
 /// When the dimensions do not agree.
-pub fn rows_product(
+pub fn matmul_by_rows(
     c: &mut [f32],
     accumulate: Accumulate,
     a: Matrix<'_>,
     b: Matrix<'_>,
     finish: impl Fn(usize, &mut [f32]) + Sync,
 ) {
-    rows_product_beside([c], accumulate, a, b, |first, [rows]| finish(first, rows));
+    matmul_by_rows_zipped([c], accumulate, a, b, |first, [rows]| finish(first, rows));
 }
 
-/// As [`rows_product`]; the product is written to the first of several outputs of equal size, and `finish` gets the
+/// As [`matmul_by_rows`]; the product is written to the first of several outputs of equal size, and `finish` gets the
 /// chunks of all.
 ///
 /// # Panics
 /// When the dimensions do not agree.
-pub fn rows_product_beside<const N: usize>(
+pub fn matmul_by_rows_zipped<const N: usize>(
     outputs: [&mut [f32]; N],
     accumulate: Accumulate,
     a: Matrix<'_>,
@@ -115,10 +116,10 @@ pub fn rows_product_beside<const N: usize>(
     let (n, arithmetic) = (b.columns, cpu_arithmetic());
     let fits = outputs.iter().all(|output| output.len() == a.rows * n);
     assert!(fits, "results of the product's size");
-    let rows = even_chunk(a.rows, ROWS);
+    let rows = even_chunk_len(a.rows, ROWS);
     let work = 2 * a.rows * n * a.columns;
-    let finish_in_parallel = N > 1 && a.rows * n >= ELEMENTWISE_LEN;
-    if work >= PRODUCT_FLOP && rows == a.rows && n >= 2 * VECTOR {
+    let finish_in_parallel = N > 1 && a.rows * n >= MIN_PARALLEL_LEN;
+    if work >= MIN_PARALLEL_FLOP && rows == a.rows && n >= 2 * VECTOR {
         columns_product(arithmetic, outputs[0], accumulate, a, b);
         let rows = if finish_in_parallel {
             rows_per_chunk(n)
@@ -131,12 +132,12 @@ pub fn rows_product_beside<const N: usize>(
         });
         return;
     }
-    let large = work >= PRODUCT_FLOP || finish_in_parallel;
-    with_right(arithmetic, b, rows < a.rows, |b| {
+    let large = work >= MIN_PARALLEL_FLOP || finish_in_parallel;
+    with_right_matrix(arithmetic, b, rows < a.rows, |b| {
         let outputs = outputs.map(|output| (output, rows * n));
         for_each_zipped(large, outputs, |index, chunks| {
             let (first, count) = (index * rows, chunks[0].len() / n);
-            product_in(
+            matmul_in_arithmetic(
                 arithmetic,
                 &mut MatrixMut::new(chunks[0], count, n),
                 accumulate,
@@ -157,7 +158,7 @@ fn columns_product(
     b: Matrix<'_>,
 ) {
     let n = b.columns;
-    let width = even_chunk(n, COLUMNS).next_multiple_of(VECTOR);
+    let width = even_chunk_len(n, COLUMNS).next_multiple_of(VECTOR);
     assert_eq!(
         (c.len(), a.columns),
         (a.rows * n, b.rows),
@@ -188,11 +189,11 @@ impl Start {
     }
 }
 
-/// `C += Aᵀ · B` in `f32` for tall matrices; see [`tall_product`].
+/// `C += Aᵀ · B` in `f32` for tall matrices; see [`matmul_transposed_a`].
 ///
 /// # Panics
 /// When the dimensions do not agree.
-pub fn transposed_product(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
+pub fn add_matmul_transposed_a(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
     tall_product_in(Arithmetic::Single, c, Accumulate::Add, a, b, |_, _| ());
 }
 
@@ -205,7 +206,7 @@ pub fn transposed_product(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
 ///
 /// # Panics
 /// When the dimensions do not agree.
-pub fn tall_product(
+pub fn matmul_transposed_a(
     c: &mut [f32],
     accumulate: Accumulate,
     a: Matrix<'_>,
@@ -229,19 +230,19 @@ fn tall_product_in(
         "a product of matrices that fit"
     );
     let segments = (k / DEPTH).clamp(1, SEGMENTS);
-    if 2 * m * n * k < PRODUCT_FLOP {
+    if 2 * m * n * k < MIN_PARALLEL_FLOP {
         let mut c_view = MatrixMut::new(c, m, n);
-        product_in(arithmetic, &mut c_view, accumulate, a.transposed(), b);
+        matmul_in_arithmetic(arithmetic, &mut c_view, accumulate, a.transposed(), b);
         finish(0, c);
     } else if segments > 1 && 2 * segments * m * n <= k * (m + n) {
         segmented_product(arithmetic, c, accumulate, a, b, segments);
         finish(0, c);
     } else {
-        let rows = even_chunk(m, BLOCK.min((BLOCK_VALUES / n).max(1)));
-        with_right(arithmetic, b, rows < m, |b| {
+        let rows = even_chunk_len(m, BLOCK.min((BLOCK_VALUES / n).max(1)));
+        with_right_matrix(arithmetic, b, rows < m, |b| {
             for_each_chunk_if(true, c, rows * n, |start, c| {
                 let count = c.len() / n;
-                product_in(
+                matmul_in_arithmetic(
                     arithmetic,
                     &mut MatrixMut::new(c, count, n),
                     accumulate,
@@ -254,7 +255,7 @@ fn tall_product_in(
     }
 }
 
-/// [`tall_product`] with the depth cut into `segments` segments.
+/// [`matmul_transposed_a`] with the depth cut into `segments` segments.
 fn segmented_product(
     arithmetic: Arithmetic,
     c: &mut [f32],
@@ -273,7 +274,7 @@ fn segmented_product(
                 a.row_range(first.min(k), count),
                 b.row_range(first.min(k), count),
             );
-            product_in(
+            matmul_in_arithmetic(
                 arithmetic,
                 &mut MatrixMut::new(partial, m, n),
                 Accumulate::Replace,
@@ -298,7 +299,7 @@ pub(in crate::ops) fn sum_partials(target: &mut [f32], accumulate: Accumulate, p
 
 /// Chunk length near `about` that cuts `len` into an even number of nearly equal chunks; `len` itself (at least 1) if
 /// it is less than half of `about`.
-pub(in crate::ops) fn even_chunk(len: usize, about: usize) -> usize {
+pub(in crate::ops) fn even_chunk_len(len: usize, about: usize) -> usize {
     if 2 * len < about {
         len.max(1)
     } else {

@@ -3,7 +3,7 @@
 /// Columns of a panel of B for `vdpbf16ps`.
 pub(super) const PANEL: usize = 64;
 /// Columns of a panel of B for AMX, and number of rows of A that are multiplied at a time: two tiles of 16 each.
-pub(super) const SIDE: usize = 32;
+pub(super) const AMX_PANEL: usize = 32;
 
 /// The instruction with which a CPU multiplies bf16 values and sums the products in `f32`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl Bf16Products {
     pub(super) fn panel(self) -> usize {
         match self {
             Self::Avx512 => PANEL,
-            Self::Amx => SIDE,
+            Self::Amx => AMX_PANEL,
         }
     }
 }

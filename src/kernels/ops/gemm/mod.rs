@@ -1,9 +1,9 @@
 //! Matrix products `C = A · B` on the CPU, over slices with strides.
 //!
 //! Owns [`Matrix`] (a checked view), [`product`] (one thread) and the two functions for several threads:
-//! [`rows_product`] cuts the rows of C, [`tall_product`] the rows of C or the depth of `Aᵀ · B`. The cuts depend on
-//! shapes alone, and so do the blocks of the crate `gemm`, so that a product has the same bits on any number of
-//! threads.
+//! [`matmul_by_rows`] cuts the rows of C, [`matmul_transposed_a`] the rows of C or the depth of `Aᵀ · B`. The cuts
+//! depend on shapes alone, and so do the blocks of the crate `gemm`, so that a product has the same bits on any number
+//! of threads.
 //!
 //! # Work
 //! `2 m n k` FLOPs for `(m × k) · (k × n)`.
@@ -25,13 +25,14 @@ use dfdx::tensor::Cpu;
 
 use crate::device::Buffer;
 
-pub use copied::{TiledRight, join, with_right, with_stacked};
-pub(super) use cpu::{even_chunk, sum_partials};
+pub use copied::{AmxProducts, stack_rows, with_right_matrix, with_stacked_right};
 pub use cpu::{
-    product, product_in, rows_product, rows_product_beside, tall_product, transposed_product,
+    add_matmul_transposed_a, matmul_by_rows, matmul_by_rows_zipped, matmul_in_arithmetic,
+    matmul_transposed_a, product,
 };
+pub(super) use cpu::{even_chunk_len, sum_partials};
 pub use instruction::{Bf16Products, bf16_products};
-pub use right::Right;
+pub use right::RightMatrix;
 
 /// A read-only matrix in a slice, with element `(i, j)` at `i · row_stride + j · column_stride`.
 ///
@@ -172,7 +173,9 @@ impl Accumulate {
 }
 
 /// Prepares a gradient for code that only adds: fills it with zeros unless its old values are to be kept.
-pub(super) fn to_add((grad, accumulate): (&mut Buffer<Cpu>, Accumulate)) -> &mut Buffer<Cpu> {
+pub(super) fn zeroed_unless_adding(
+    (grad, accumulate): (&mut Buffer<Cpu>, Accumulate),
+) -> &mut Buffer<Cpu> {
     if !accumulate.adds() {
         grad.fill(0.0);
     }
@@ -195,7 +198,7 @@ mod tests {
     use super::*;
     use crate::device::Arithmetic;
     use crate::ops::simd::{VectorLevel, vector_level};
-    use crate::ops::testing::{assert_close, filled};
+    use crate::ops::testing::{assert_close, random_values};
 
     /// The product by the definition, of values converted by `seen`.
     fn naive(a: &Matrix, b: &Matrix, seen: fn(f32) -> f32) -> Vec<f32> {
@@ -220,13 +223,13 @@ mod tests {
         seen: fn(f32) -> f32,
         tolerance: f32,
     ) {
-        let (a, b) = (filled(m * k, 1), filled(k * n, 2));
+        let (a, b) = (random_values(m * k, 1), random_values(k * n, 2));
         let of_a = [Matrix::new(&a, m, k), Matrix::new(&a, k, m).transposed()];
         let of_b = [Matrix::new(&b, k, n), Matrix::new(&b, n, k).transposed()];
         for (a, b) in of_a.into_iter().flat_map(|a| of_b.map(|b| (a, b))) {
             let mut c = vec![0.5; m * (n + 3)];
             let mut target = MatrixMut::strided(&mut c, m, n, n + 3);
-            product_in(arithmetic, &mut target, Accumulate::Add, a, b);
+            matmul_in_arithmetic(arithmetic, &mut target, Accumulate::Add, a, b);
             let wanted = naive(&a, &b, seen);
             for (c, wanted) in c.chunks_exact(n + 3).zip(wanted.chunks_exact(n)) {
                 let wanted: Vec<f32> = wanted.iter().map(|value| value + 0.5).collect();
@@ -241,7 +244,7 @@ mod tests {
         // The last two have enough work for threads but few rows, so that their columns are cut.
         let small = [(1, 1, 1), (3, 5, 17), (17, 1, 3), (1, 17, 5), (40, 33, 70)];
         for (m, n, k) in small.into_iter().chain([(7, 2100, 80), (33, 70, 500)]) {
-            let (a, b) = (filled(m * k, 1), filled(k * n, 2));
+            let (a, b) = (random_values(m * k, 1), random_values(k * n, 2));
             let pairs = [
                 (Matrix::new(&a, m, k), Matrix::new(&b, k, n)),
                 (Matrix::new(&a, k, m).transposed(), Matrix::new(&b, k, n)),
@@ -255,7 +258,7 @@ mod tests {
                 product(&mut MatrixMut::new(&mut c, m, n), Accumulate::Replace, a, b);
                 assert_close(&c, &wanted, tolerance);
                 let twice: Vec<f32> = wanted.iter().map(|v| 2.0 * v).collect();
-                rows_product(&mut c, Accumulate::Add, a, b, |_, _| ());
+                matmul_by_rows(&mut c, Accumulate::Add, a, b, |_, _| ());
                 assert_close(&c, &twice, tolerance);
             }
         }
@@ -280,7 +283,7 @@ mod tests {
             return;
         }
         for (m, n, k) in [(33, 65, 70), (40, 31, 300), (31, 45, 600), (5, 130, 17)] {
-            let (a, b) = (filled(m * k, 1), filled(k * n, 2));
+            let (a, b) = (random_values(m * k, 1), random_values(k * n, 2));
             for b in [Matrix::new(&b, k, n), Matrix::new(&b, n, k).transposed()] {
                 let a = Matrix::new(&a, m, k);
                 let mut whole = vec![0.0; m * n];
@@ -321,13 +324,13 @@ mod tests {
     fn a_transposed_product_is_the_same_however_it_is_cut() {
         // One shape per algorithm: on one thread, depth cut into segments, rows cut into chunks.
         for (m, n, k) in [(3, 5, 17), (8, 16, 9000), (130, 70, 600)] {
-            let (a, b) = (filled(k * m, 1), filled(k * n, 2));
+            let (a, b) = (random_values(k * m, 1), random_values(k * n, 2));
             let (a, b) = (Matrix::new(&a, k, m), Matrix::new(&b, k, n));
             let mut c = vec![1.0; m * n];
-            transposed_product(&mut c, a, b);
+            add_matmul_transposed_a(&mut c, a, b);
             let mut again = vec![f32::NAN; m * n];
             let found: Vec<_> = (0..m).map(|_| AtomicUsize::new(0)).collect();
-            tall_product(&mut again, Accumulate::Replace, a, b, |first, rows| {
+            matmul_transposed_a(&mut again, Accumulate::Replace, a, b, |first, rows| {
                 for (row, found) in rows.chunks_exact(n).zip(&found[first..]) {
                     assert!(row.iter().all(|value| value.is_finite()));
                     found.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! [`Right`]: the right matrix B of one or several products `A · B`.
+//! [`RightMatrix`]: the right matrix B of one or several products `A · B`.
 #![cfg_attr(
     not(all(target_arch = "x86_64", feature = "x86-v4")),
     expect(dead_code, reason = "there is no product that reads a copy")
@@ -8,11 +8,11 @@ use super::Matrix;
 
 /// The depth of a copy is a multiple of this, filled with zeros: 16 pairs, as in a vector of AVX-512 or a row of an AMX
 /// tile.
-pub(super) const DEPTHS: usize = 32;
+pub(super) const DEPTH_MULTIPLE: usize = 32;
 
 /// The right matrix B of products `A · B`, and a copy of B in the form that bf16 products read, if one was made.
 #[derive(Debug, Clone, Copy)]
-pub struct Right<'a> {
+pub struct RightMatrix<'a> {
     pub(super) rows: usize,
     pub(super) columns: usize,
     /// The matrix itself; `None` if there is only the copy.
@@ -31,7 +31,7 @@ pub(super) struct RightCopy<'a> {
     pub(super) panel_len: usize,
 }
 
-impl<'a> From<Matrix<'a>> for Right<'a> {
+impl<'a> From<Matrix<'a>> for RightMatrix<'a> {
     fn from(matrix: Matrix<'a>) -> Self {
         Self {
             rows: matrix.rows,
@@ -43,14 +43,14 @@ impl<'a> From<Matrix<'a>> for Right<'a> {
 }
 
 impl RightCopy<'_> {
-    /// The pairs from `depth` on, which must be a multiple of [`DEPTHS`], in the panel that begins at `column`.
+    /// The pairs from `depth` on, which must be a multiple of [`DEPTH_MULTIPLE`], in the panel that begins at `column`.
     pub(super) fn at(self, depth: usize, column: usize) -> *const u32 {
         let at = column / self.panel * self.panel_len + depth / 2 * self.panel;
         self.pairs[at..].as_ptr().cast()
     }
 }
 
-impl<'a> Right<'a> {
+impl<'a> RightMatrix<'a> {
     /// Numbers of rows and columns.
     pub fn size(self) -> (usize, usize) {
         (self.rows, self.columns)
@@ -70,7 +70,8 @@ impl<'a> Right<'a> {
     pub fn row_range(self, start: usize, count: usize) -> Self {
         assert!(start + count <= self.rows, "rows within the matrix");
         let is_last = start + count == self.rows;
-        let fits = start.is_multiple_of(DEPTHS) && (is_last || count.is_multiple_of(DEPTHS));
+        let fits = start.is_multiple_of(DEPTH_MULTIPLE)
+            && (is_last || count.is_multiple_of(DEPTH_MULTIPLE));
         assert!(fits || self.matrix.is_some(), "rows that a copy has");
         Self {
             rows: count,

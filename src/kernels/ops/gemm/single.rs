@@ -11,7 +11,7 @@ use super::{Accumulate, Matrix};
 ///
 /// # Safety
 /// C's elements must not overlap each other, and nothing else may read or write them during the call.
-pub(super) unsafe fn single_at(
+pub(super) unsafe fn product_f32_at(
     c: *mut f32,
     row_stride: usize,
     accumulate: Accumulate,

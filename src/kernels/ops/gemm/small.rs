@@ -8,7 +8,7 @@ use super::dots::Dots;
 use super::tile::{Broadcast, Operands};
 use super::{Accumulate, Matrix};
 use crate::ops::scratch::with_scratch;
-use crate::ops::simd::{VectorLevel, simd_vectors, vector_level};
+use crate::ops::simd::{VectorLevel, dispatch_simd, vector_level};
 
 /// Largest number of rows of A for which packing B, as `gemm` always does, costs about as much as the product.
 const FEW_ROWS: usize = 64;
@@ -23,7 +23,7 @@ const COPY_ROWS: usize = 64;
 /// Computes the product if tiles are faster than `gemm`; otherwise returns false and writes nothing.
 ///
 /// # Safety
-/// As [`super::single`]'s `single_at`: nothing else reads or writes C's elements during the call.
+/// As [`super::single`]'s `product_f32_at`: nothing else reads or writes C's elements during the call.
 pub(super) unsafe fn try_product(
     c: *mut f32,
     c_row: usize,
@@ -66,7 +66,7 @@ pub(super) unsafe fn try_product(
                 b_step: a.column_stride,
                 ..operands
             };
-            simd_vectors(Broadcast::new(operands));
+            dispatch_simd(Broadcast::new(operands));
         } else if (STREAM_ROWS..COPY_ROWS).contains(&m) && b.row_stride == 1 && k >= COPY_ROWS {
             across_rows(operands, a, b);
         } else if a.column_stride == 1
@@ -74,15 +74,15 @@ pub(super) unsafe fn try_product(
             && (n == 1 || m < COPY_ROWS && k >= COPY_ROWS)
         {
             let b_step = b.column_stride;
-            simd_vectors(Dots::new(Operands { b_step, ..operands }));
+            dispatch_simd(Dots::new(Operands { b_step, ..operands }));
         } else if b.column_stride == 1 {
-            simd_vectors(Broadcast::new(operands));
+            dispatch_simd(Broadcast::new(operands));
         } else if b.row_stride == 1 {
             with_scratch(k * n, |copy| {
                 // The copy holds all of B.
                 transpose(copy.as_mut_ptr(), n, false, b);
                 let (b, b_step) = (copy.as_ptr(), n);
-                simd_vectors(Broadcast::new(Operands {
+                dispatch_simd(Broadcast::new(Operands {
                     b,
                     b_step,
                     ..operands
@@ -107,7 +107,7 @@ unsafe fn across_rows(operands: Operands, a: Matrix<'_>, b: Matrix<'_>) {
         // their elements; the caller guarantees C's memory.
         unsafe {
             transpose(copy.as_mut_ptr(), m, false, a.transposed());
-            simd_vectors(Broadcast::new(Operands {
+            dispatch_simd(Broadcast::new(Operands {
                 m: n,
                 n: m,
                 a: operands.b,

@@ -10,7 +10,7 @@
 
 use pulp::{MemMask, Simd, WithSimd};
 
-use super::ahead::{Ahead, LINE};
+use super::ahead::{LINE, PrefetchLines};
 
 pub(super) const ROWS: usize = 6;
 /// Depth of one pass over C: as many rows of B, each one tile wide, stay in the L1 cache while all rows of A are
@@ -115,11 +115,11 @@ impl WithSimd for Broadcast {
         };
         for index in 0..blocks {
             let panel = block(index);
-            let mut ahead = Ahead::nothing();
+            let mut ahead = PrefetchLines::nothing();
             if index + 1 < blocks && !all.streams_a {
                 let next = block(index + 1);
                 let tiles = panel.m.div_ceil(ROWS) * panel.n.div_ceil(width::<S>());
-                ahead = Ahead::block(next.b, (next.k, next.b_step), next.n, tiles);
+                ahead = PrefetchLines::block(next.b, (next.k, next.b_step), next.n, tiles);
             }
             for row in (0..panel.m).step_by(rows) {
                 let part = panel.rows(row, rows.min(panel.m - row));
@@ -136,7 +136,7 @@ fn width<S: Simd>() -> usize {
 
 /// Computes all columns of a panel, one tile's width at a time.
 #[inline(always)]
-fn across<S: Simd>(simd: S, panel: Operands, ahead: &mut Ahead) {
+fn across<S: Simd>(simd: S, panel: Operands, ahead: &mut PrefetchLines) {
     let (lanes, width) = (S::F32_LANES, width::<S>());
     for first in (0..panel.n).step_by(width) {
         let n = width.min(panel.n - first);
@@ -182,7 +182,7 @@ unsafe fn down<S: Simd, const C: usize, const REST: bool>(
     simd: S,
     all: Operands,
     last: MemMask<S::m32s>,
-    ahead: &mut Ahead,
+    ahead: &mut PrefetchLines,
 ) {
     for first in (0..all.m).step_by(ROWS) {
         let rows = ROWS.min(all.m - first);
@@ -244,7 +244,7 @@ unsafe fn tile<S: Simd, const R: usize, const C: usize, const REST: bool>(
     simd: S,
     t: Operands,
     last: MemMask<S::m32s>,
-    mut ahead: Ahead,
+    mut ahead: PrefetchLines,
 ) {
     let lanes = S::F32_LANES;
     let mut sums = [[simd.splat_f32s(0.0); C]; R];

@@ -4,14 +4,15 @@
 
 use dfdx::tensor::Cpu;
 
-use super::moments::{MOMENTS, part_count, part_rows};
+use super::moments::{MOMENTS_PER_GROUP, part_count, part_rows};
 use super::sample::{
-    Channels, SUMS, add_parts, combine_rows, measure, with_channels, with_factors,
+    Channels, SUMS_PER_CHANNEL, add_parts, combine_rows, compute_moments, with_channels,
+    with_factors,
 };
 use super::{GroupNormInputs, GroupNormKernel, GroupNormSize};
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
-use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_zipped};
+use crate::ops::parallel::{MIN_PARALLEL_LEN, for_each_zipped};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::{GradSlots, Result, Var};
@@ -24,10 +25,10 @@ impl GroupNormKernel for Cpu {
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let size = input.size;
         let mut y = self.uninit_buffer(input.x.len())?;
-        let mut moments = self.zeros_buffer(size.batch * MOMENTS * size.groups)?;
+        let mut moments = self.zeros_buffer(size.batch * MOMENTS_PER_GROUP * size.groups)?;
         each_sample(size, &mut y, &mut moments, |b, y, moments| {
             let x = sample_of(input.x, b, size);
-            measure(x, size, moments);
+            compute_moments(x, size, moments);
             with_channels(input, b, moments, |channels| {
                 activated!(input.activation, |act| simd!(apply(x, y, channels, act)));
             });
@@ -48,7 +49,8 @@ impl GroupNormKernel for Cpu {
             let sample = Sample {
                 input,
                 b,
-                moments: &moments[b * MOMENTS * size.groups..][..MOMENTS * size.groups],
+                moments: &moments[b * MOMENTS_PER_GROUP * size.groups..]
+                    [..MOMENTS_PER_GROUP * size.groups],
             };
             activated!(input.activation, |act| sample.backward(
                 grad,
@@ -100,7 +102,7 @@ pub(in crate::ops) fn each_sample(
     task: impl Fn(usize, &mut [f32], &mut [f32]) + Sync,
 ) {
     let (sample, own) = (values.len() / size.batch, beside.len() / size.batch);
-    let large = values.len() >= ELEMENTWISE_LEN;
+    let large = values.len() >= MIN_PARALLEL_LEN;
     for_each_zipped(
         large,
         [(values, sample), (beside, own)],
@@ -142,11 +144,13 @@ impl Sample<'_> {
         let c = size.channels;
         let x = sample_of(self.input.x, self.b, size);
         with_channels(self.input, self.b, self.moments, |channels| {
-            with_scratch(SUMS * part_count(size) * c, |parts| {
+            with_scratch(SUMS_PER_CHANNEL * part_count(size) * c, |parts| {
                 let rows = part_rows(c) * c;
                 simd!({
                     let values = grad.chunks_mut(rows).zip(x.chunks(rows));
-                    for ((grad, x), sums) in values.zip(parts.chunks_exact_mut(SUMS * c)) {
+                    for ((grad, x), sums) in
+                        values.zip(parts.chunks_exact_mut(SUMS_PER_CHANNEL * c))
+                    {
                         slope_rows(x, grad, channels, act, sums);
                     }
                 });

@@ -100,7 +100,7 @@ impl GroupNormKernel for Cuda {
         (x, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<Buffer<Self>> {
         let (size, activation, bits) = (input.size, input.activation, arithmetic()?);
-        let (grad_x, accumulate) = slots.target(Some(x))?;
+        let (grad_x, accumulate) = slots.kernel_grad_arg(Some(x))?;
         let grid = Grid::new(size);
         let half = input.x.only_half()?;
         let read = |name| {
@@ -139,7 +139,7 @@ impl GroupNormKernel for Cuda {
         // In the order in which the kernel writes: if two gradients are the same array, only the first one may
         // overwrite it.
         for var in [shift, gamma, beta] {
-            launch = launch.args(slots.target(var)?);
+            launch = launch.args(slots.kernel_grad_arg(var)?);
         }
         let width = size.channels.min(8);
         let lanes = size.batch.div_ceil(8).clamp(4, 1024 / width);

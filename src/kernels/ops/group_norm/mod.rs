@@ -71,7 +71,7 @@ impl<'a, D: Backend> GroupNormInputs<'a, D> {
 /// Kernels of [`group_norm`] on one device.
 pub trait GroupNormKernel: Backend {
     /// The result, and the statistics of each sample and group for [`GroupNormKernel::group_norm_backward`]. With
-    /// `keeps`, also x in the precision that backward reads (as from [`super::KeepFactors::kept`]).
+    /// `keeps`, also x in the precision that backward reads (as from [`super::SaveForBackward::saved_for_backward`]).
     fn group_norm(
         &self,
         input: &GroupNormInputs<'_, Self>,
@@ -123,7 +123,7 @@ pub fn group_norm<D: Kernels>(
     let kept = pass.keep(x, gamma)?;
     let (gamma, beta, shift) = (gamma.clone(), beta.clone(), shift.cloned());
     let op = Op::new("group_norm", work, &inputs);
-    pass.finish_owned(op, data, x.shape(), move |slots, grad_output| {
+    pass.record_op_owned(op, data, x.shape(), move |slots, grad_output| {
         let input = GroupNormInputs::new([&kept, &gamma, &beta], shift.as_ref(), size, activation);
         let sums = device.group_norm_backward(&input, &statistics, grad_output, (&kept, slots))?;
         let vars = [Some(&gamma), Some(&beta), shift.as_ref()];

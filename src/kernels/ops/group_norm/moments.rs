@@ -16,11 +16,11 @@ const LONGEST: usize = 64;
 const PART: usize = 1 << 13;
 
 /// Number of values stored per group: its mean rounded to `f32`, the mean's rounding error, and `1/√(var + ε)`.
-pub(in crate::ops) const MOMENTS: usize = 3;
+pub(in crate::ops) const MOMENTS_PER_GROUP: usize = 3;
 
 /// Number of values that [`measure_part`] computes per channel: a value near the channel's mean, the sum of the
 /// differences from that value, and the sum of their squares.
-pub(super) const FOUND: usize = 3;
+pub(super) const STATISTICS_PER_CHANNEL: usize = 3;
 
 /// Number of rows of the parts into which a sample with this many channels is cut.
 pub(in crate::ops) fn part_rows(channels: usize) -> usize {
@@ -31,7 +31,8 @@ pub(in crate::ops) fn part_count(size: GroupNormSize) -> usize {
     size.positions.div_ceil(part_rows(size.channels))
 }
 
-/// Computes the statistics of each channel in one part of a sample: writes [`FOUND`] rows of C values to `found`.
+/// Computes the statistics of each channel in one part of a sample: writes [`STATISTICS_PER_CHANNEL`] rows of C values
+/// to `found`.
 #[inline(always)]
 pub(super) fn measure_part(x: &[f32], channels: usize, found: &mut [f32]) {
     let (near, sums) = found.split_at_mut(channels);
@@ -60,12 +61,13 @@ pub(super) fn measure_part(x: &[f32], channels: usize, found: &mut [f32]) {
     }
 }
 
-/// Computes the [`MOMENTS`] of each group of a sample from the statistics of all parts, as [`measure_part`] wrote them.
+/// Computes the [`MOMENTS_PER_GROUP`] of each group of a sample from the statistics of all parts, as [`measure_part`]
+/// wrote them.
 pub(super) fn combine(found: &[f32], size: GroupNormSize, moments: &mut [f32]) {
     let (channels, width) = (size.channels, size.channels / size.groups);
     let rows = part_rows(channels);
     let count = (size.positions * width) as f64;
-    for (group, moments) in moments.chunks_exact_mut(MOMENTS).enumerate() {
+    for (group, moments) in moments.chunks_exact_mut(MOMENTS_PER_GROUP).enumerate() {
         let mut mean = 0.0;
         for_each_found(
             found,
@@ -96,15 +98,19 @@ pub(super) fn combine(found: &[f32], size: GroupNormSize, moments: &mut [f32]) {
     }
 }
 
-/// Calls `take` with the index of every part and its [`FOUND`] statistics, for each channel of `range`.
+/// Calls `take` with the index of every part and its [`STATISTICS_PER_CHANNEL`] statistics, for each channel of
+/// `range`.
 #[inline]
 fn for_each_found(
     found: &[f32],
     channels: usize,
     range: std::ops::Range<usize>,
-    mut take: impl FnMut(usize, [f64; FOUND]),
+    mut take: impl FnMut(usize, [f64; STATISTICS_PER_CHANNEL]),
 ) {
-    for (part, found) in found.chunks_exact(FOUND * channels).enumerate() {
+    for (part, found) in found
+        .chunks_exact(STATISTICS_PER_CHANNEL * channels)
+        .enumerate()
+    {
         for c in range.clone() {
             let value = |row: usize| f64::from(found[row * channels + c]);
             take(part, [value(0), value(1), value(2)]);

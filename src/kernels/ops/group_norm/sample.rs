@@ -2,7 +2,9 @@
 
 use dfdx::tensor::Cpu;
 
-use super::moments::{FOUND, MOMENTS, combine, measure_part, part_count, part_rows};
+use super::moments::{
+    MOMENTS_PER_GROUP, STATISTICS_PER_CHANNEL, combine, measure_part, part_count, part_rows,
+};
 use super::{GroupNormInputs, GroupNormSize};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
@@ -26,18 +28,23 @@ impl Channels<'_> {
     }
 }
 
-/// Computes the moments of each group of a sample and writes them to `moments`, [`MOMENTS`] values per group.
-pub(in crate::ops) fn measure(x: &[f32], size: GroupNormSize, moments: &mut [f32]) {
+/// Computes the moments of each group of a sample and writes them to `moments`, [`MOMENTS_PER_GROUP`] values per group.
+pub(in crate::ops) fn compute_moments(x: &[f32], size: GroupNormSize, moments: &mut [f32]) {
     let channels = size.channels;
-    with_scratch(FOUND * part_count(size) * channels, |found| {
-        let parts = x.chunks(part_rows(channels) * channels);
-        simd!({
-            for (x, found) in parts.zip(found.chunks_exact_mut(FOUND * channels)) {
-                measure_part(x, channels, found);
-            }
-        });
-        combine(found, size, moments);
-    });
+    with_scratch(
+        STATISTICS_PER_CHANNEL * part_count(size) * channels,
+        |found| {
+            let parts = x.chunks(part_rows(channels) * channels);
+            simd!({
+                for (x, found) in
+                    parts.zip(found.chunks_exact_mut(STATISTICS_PER_CHANNEL * channels))
+                {
+                    measure_part(x, channels, found);
+                }
+            });
+            combine(found, size, moments);
+        },
+    );
 }
 
 /// Calls `work` with the [`Channels`] of sample `b`.
@@ -68,7 +75,7 @@ pub(in crate::ops) fn with_channels<R>(
 }
 
 /// Number of sums per channel of one part in backward: that of `dz`, and that of `dz · (x − mean)`.
-pub(in crate::ops) const SUMS: usize = 2;
+pub(in crate::ops) const SUMS_PER_CHANNEL: usize = 2;
 
 /// Sums all parts in double precision; writes the sums of `dz` of all channels to `sums`, followed by those of
 /// `dz · x̂`.
@@ -81,7 +88,7 @@ pub(in crate::ops) fn add_parts(
     let (channels, width) = (size.channels, size.channels / size.groups);
     for c in 0..channels {
         let (mut plain, mut along) = (0.0_f64, 0.0_f64);
-        for part in parts.chunks_exact(SUMS * channels) {
+        for part in parts.chunks_exact(SUMS_PER_CHANNEL * channels) {
             plain += f64::from(part[c]);
             along += f64::from(part[channels + c]);
         }
@@ -142,6 +149,6 @@ pub(in crate::ops) fn combine_rows(
     }
 }
 
-fn moments_of(moments: &[f32], group: usize) -> [f32; MOMENTS] {
-    std::array::from_fn(|index| moments[MOMENTS * group + index])
+fn moments_of(moments: &[f32], group: usize) -> [f32; MOMENTS_PER_GROUP] {
+    std::array::from_fn(|index| moments[MOMENTS_PER_GROUP * group + index])
 }

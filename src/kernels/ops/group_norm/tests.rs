@@ -1,5 +1,5 @@
 use super::*;
-use crate::ops::testing::{self, assert_close, numbers};
+use crate::ops::testing::{self, assert_close, parse_numbers};
 
 #[test]
 fn values_and_gradients_are_those_of_pytorch() {
@@ -23,14 +23,14 @@ fn values_and_gradients_are_those_of_pytorch() {
     );
     assert_close(
         &y,
-        &numbers(
+        &parse_numbers(
             "-0.007675 1.1591047 0.8036943 -0.1536728 -0.2769156 0.7063107 -0.2096929 0.278165",
         ),
         2e-6,
     );
     assert_close(
         &grads[0],
-        &numbers(
+        &parse_numbers(
             "0.0788241 0.1617246 -0.3059104 -0.5157233 0.0611508 -0.3016995 -0.9265388 1.7481728",
         ),
         5e-6,
@@ -67,7 +67,7 @@ fn gradients_are_those_of_finite_differences() {
 
 #[test]
 fn a_large_mean_does_not_spoil_the_variance() {
-    let x: Vec<f32> = testing::filled(2000, 1)
+    let x: Vec<f32> = testing::random_values(2000, 1)
         .iter()
         .map(|v| 1000.0 + v)
         .collect();
@@ -157,10 +157,10 @@ fn hold_against_host(size: GroupNormSize, mean: f32, tolerance: f32) {
     ];
     let mut leaves: Vec<Vec<f32>> = (1..)
         .zip(shapes)
-        .map(|(seed, shape)| testing::filled(shape.len(), seed))
+        .map(|(seed, shape)| testing::random_values(shape.len(), seed))
         .collect();
     leaves[0].iter_mut().for_each(|x| *x += mean);
-    let weights = testing::filled(leaves[0].len(), 9);
+    let weights = testing::random_values(leaves[0].len(), 9);
     let pairs: Vec<(&[f32], _)> = leaves.iter().map(Vec::as_slice).zip(shapes).collect();
     let (y, grads) = testing::backward(&pairs, &weights, |pass, v| {
         let (shift, act) = (Some(&v[3]), Activation::Silu);
@@ -221,7 +221,7 @@ fn large_groups_around_a_large_mean_are_exact() {
 
 #[test]
 fn one_value_may_play_several_parts() {
-    let values = testing::filled(8 * 5, 1);
+    let values = testing::random_values(8 * 5, 1);
     let leaves: [(&[f32], _); 2] = [(&values, [1, 5, 8].into()), (&values[..8], [1, 8].into())];
     let (_, apart) = testing::backward(
         &[leaves[0], leaves[1], leaves[1], leaves[1]],

@@ -2,11 +2,11 @@
 
 use dfdx::tensor::Cpu;
 
-use super::{LayerNormKernel, Saved};
+use super::{LayerNormKernel, RowStatistics};
 use crate::device::{Backend, Buffer};
-use crate::ops::chunks::{for_rows_beside, rows_per_chunk, sum_row};
+use crate::ops::chunks::{for_rows_zipped, rows_per_chunk, sum_row};
 use crate::ops::gemm::Accumulate;
-use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if, for_each_zipped};
+use crate::ops::parallel::{MIN_PARALLEL_LEN, for_each_chunk_if, for_each_zipped};
 use crate::ops::simd::simd;
 use crate::ops::{PooledBuffer, Result};
 
@@ -18,7 +18,7 @@ impl LayerNormKernel for Cpu {
         beta: &Buffer<Self>,
         eps: f32,
         _keeps: bool,
-    ) -> Result<(Buffer<Self>, Saved<Self>)> {
+    ) -> Result<(Buffer<Self>, RowStatistics<Self>)> {
         let features = gamma.len();
         let (rows, group) = (x.len() / features, rows_per_chunk(features));
         let mut y = self.uninit_buffer(x.len())?;
@@ -28,7 +28,7 @@ impl LayerNormKernel for Cpu {
             (&mut mean, group),
             (&mut rstd, group),
         ];
-        for_each_zipped(x.len() >= ELEMENTWISE_LEN, outputs, |index, outputs| {
+        for_each_zipped(x.len() >= MIN_PARALLEL_LEN, outputs, |index, outputs| {
             let [y, mean, rstd] = outputs;
             let x = x[index * group * features..].chunks_exact(features);
             let saved = mean.iter_mut().zip(rstd);
@@ -39,14 +39,14 @@ impl LayerNormKernel for Cpu {
                 }
             );
         });
-        Ok((y, Saved { mean, rstd }))
+        Ok((y, RowStatistics { mean, rstd }))
     }
 
     fn layer_norm_backward(
         &self,
         x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
-        saved: &Saved<Self>,
+        saved: &RowStatistics<Self>,
         dy: &Buffer<Self>,
         dx: Option<(&mut Buffer<Self>, Accumulate)>,
     ) -> Result<[Buffer<Self>; 2]> {
@@ -62,7 +62,7 @@ impl LayerNormKernel for Cpu {
         };
         if let Some((dx, accumulate)) = dx {
             let beside = (partials.as_mut_slice(), 2 * features);
-            for_rows_beside(dx, (group, features), beside, |first, dx, sums| {
+            for_rows_zipped(dx, (group, features), beside, |first, dx, sums| {
                 let (of_gamma, of_beta) = sums.split_at_mut(features);
                 simd!(
                     for (index, dx) in dx.chunks_exact_mut(features).enumerate() {
@@ -74,7 +74,7 @@ impl LayerNormKernel for Cpu {
                 );
             });
         } else {
-            let large = dy.len() >= ELEMENTWISE_LEN;
+            let large = dy.len() >= MIN_PARALLEL_LEN;
             for_each_chunk_if(large, &mut partials, 2 * features, |start, sums| {
                 let first = start / (2 * features) * group;
                 let (of_gamma, of_beta) = sums.split_at_mut(features);

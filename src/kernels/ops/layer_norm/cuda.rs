@@ -2,7 +2,7 @@
 
 use dfdx::tensor::Cuda;
 
-use super::{LayerNormKernel, Saved};
+use super::{LayerNormKernel, RowStatistics};
 use crate::device::cuda::{Launch, arithmetic, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::gemm::Accumulate;
@@ -28,7 +28,7 @@ impl LayerNormKernel for Cuda {
         beta: &Buffer<Self>,
         eps: f32,
         keeps: bool,
-    ) -> Result<(Buffer<Self>, Saved<Self>)> {
+    ) -> Result<(Buffer<Self>, RowStatistics<Self>)> {
         let features = self.buffer_len(gamma);
         let rows = self.buffer_len(x) / features;
         let mut y = self.uninit_buffer(rows * features)?;
@@ -40,14 +40,14 @@ impl LayerNormKernel for Cuda {
             .args((features, eps, arithmetic()?))
             .run()?;
         x.keep_half(half)?;
-        Ok((y, Saved { mean, rstd }))
+        Ok((y, RowStatistics { mean, rstd }))
     }
 
     fn layer_norm_backward(
         &self,
         x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
-        saved: &Saved<Self>,
+        saved: &RowStatistics<Self>,
         dy: &Buffer<Self>,
         dx: Option<(&mut Buffer<Self>, Accumulate)>,
     ) -> Result<[Buffer<Self>; 2]> {

@@ -10,7 +10,7 @@ use crate::ops::gemm::Accumulate;
 
 /// Statistics of the rows that backward needs in addition to the input, one value per row.
 #[derive(Debug)]
-pub struct Saved<D: Backend> {
+pub struct RowStatistics<D: Backend> {
     /// Mean of every row.
     pub mean: Buffer<D>,
     /// `1 / sqrt(variance + eps)` of every row.
@@ -20,7 +20,7 @@ pub struct Saved<D: Backend> {
 /// Kernels of [`layer_norm`] on one device.
 pub trait LayerNormKernel: Backend {
     /// The result, and what backward needs in addition to x. With `keeps`, x is also stored in the form in which
-    /// [`super::KeepFactors::kept`] keeps it for backward.
+    /// [`super::SaveForBackward::saved_for_backward`] keeps it for backward.
     fn layer_norm(
         &self,
         x: &PooledBuffer<Self>,
@@ -28,7 +28,7 @@ pub trait LayerNormKernel: Backend {
         beta: &Buffer<Self>,
         eps: f32,
         keeps: bool,
-    ) -> Result<(Buffer<Self>, Saved<Self>)>;
+    ) -> Result<(Buffer<Self>, RowStatistics<Self>)>;
 
     /// Writes the gradient of the input to `dx`, or adds it, unless `dx` is `None`; returns the gradients of scale and
     /// offset.
@@ -36,7 +36,7 @@ pub trait LayerNormKernel: Backend {
         &self,
         x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
-        saved: &Saved<Self>,
+        saved: &RowStatistics<Self>,
         dy: &Buffer<Self>,
         dx: Option<(&mut Buffer<Self>, Accumulate)>,
     ) -> Result<[Buffer<Self>; 2]>;
@@ -88,7 +88,7 @@ pub fn layer_norm<D: Kernels>(
     );
     let inputs = (pass.keep(x, gamma)?, gamma.clone(), beta.clone());
     let op = Op::new("layer_norm", work, [x, gamma, beta]);
-    pass.finish(op, y, shape, move |grads, dy| {
+    pass.record_op(op, y, shape, move |grads, dy| {
         let (x, gamma, beta) = inputs;
         let device = grads.device().clone();
         let dx = x.needs_grad().then(|| grads.entry(&x)).transpose()?;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ops::testing::{self, assert_close, numbers};
+use crate::ops::testing::{self, assert_close, parse_numbers};
 
 #[test]
 fn values_and_gradients_are_those_of_pytorch() {
@@ -14,9 +14,10 @@ fn values_and_gradients_are_those_of_pytorch() {
         &[1.0, -2.0, 3.0, 0.5, 1.0, -1.0],
         |pass, x| layer_norm(pass, &x[0], &x[1], &x[2], 1e-5),
     );
-    let expected = numbers("-1.0690414 0.86636984 -2.5726037 -1.1111658 0.8989849 -2.5263917");
+    let expected =
+        parse_numbers("-1.0690414 0.86636984 -2.5726037 -1.1111658 0.8989849 -2.5263917");
     assert_close(&y, &expected, 1e-6);
-    let dx = numbers("-0.11452341 0.17181444 -0.057290554 0.13915181 -0.22264574 0.08349392");
+    let dx = parse_numbers("-0.11452341 0.17181444 -0.057290554 0.13915181 -0.22264574 0.08349392");
     assert_close(&grads[0], &dx, 1e-6);
     assert_close(&grads[1], &[-1.624_624_3, 0.332_490_44, 2.695_709_5], 1e-6);
     assert_close(&grads[2], &[1.5, -1.0, 2.0], 1e-6);

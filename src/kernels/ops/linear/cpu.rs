@@ -9,9 +9,10 @@ use super::{LinearKernel, LinearSize, ProjectionsKernel};
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
 use crate::ops::gemm::{
-    Accumulate, Matrix, rows_product, rows_product_beside, tall_product, to_add,
+    Accumulate, Matrix, matmul_by_rows, matmul_by_rows_zipped, matmul_transposed_a,
+    zeroed_unless_adding,
 };
-use crate::ops::parallel::{CHUNK, ELEMENTWISE_LEN, add_assign, for_each_chunk, for_each_zipped};
+use crate::ops::parallel::{CHUNK, MIN_PARALLEL_LEN, add_assign, for_each_chunk, for_each_zipped};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::update::squares;
@@ -43,7 +44,7 @@ impl LinearKernel for Cpu {
             Matrix::new(weight, inputs, outputs),
         );
         if !keep {
-            rows_product(&mut y, Accumulate::Replace, x, weight, |_, values| {
+            matmul_by_rows(&mut y, Accumulate::Replace, x, weight, |_, values| {
                 if let Some(bias) = bias {
                     simd!(add_bias(values, bias));
                 }
@@ -53,7 +54,7 @@ impl LinearKernel for Cpu {
         }
         let mut slopes = self.uninit_buffer(rows * outputs)?;
         let both = [y.as_mut_slice(), slopes.as_mut_slice()];
-        rows_product_beside(both, Accumulate::Replace, x, weight, |_, [y, slopes]| {
+        matmul_by_rows_zipped(both, Accumulate::Replace, x, weight, |_, [y, slopes]| {
             // Row by row: after the product, the results are in the L2 cache but not in the L1 cache.
             let rows = y.chunks_exact_mut(outputs);
             activated!(activation, |act| simd!(for (y, slopes) in
@@ -68,7 +69,7 @@ impl LinearKernel for Cpu {
         Ok((y, Some(PooledBuffer::new(slopes))))
     }
 
-    fn linear_onto(
+    fn linear_plus_residual(
         &self,
         residual: &Buffer<Self>,
         x: &PooledBuffer<Self>,
@@ -79,20 +80,20 @@ impl LinearKernel for Cpu {
         let mut y = residual.to_vec();
         let x = Matrix::new(x, size.rows, size.inputs);
         let weight = Matrix::new(weight, size.inputs, size.outputs);
-        rows_product(&mut y, Accumulate::Add, x, weight, |_, values| {
+        matmul_by_rows(&mut y, Accumulate::Add, x, weight, |_, values| {
             simd!(add_bias(values, bias));
         });
         Ok(self.upload(y)?)
     }
 
-    fn linear_before(
+    fn linear_backward_activation(
         &self,
         slopes: &PooledBuffer<Self>,
         mut grad: Buffer<Self>,
         _activation: Activation,
         grad_bias: Option<(&mut Buffer<Self>, Accumulate)>,
     ) -> Result<PooledBuffer<Self>> {
-        let Some(grad_bias) = grad_bias.map(to_add) else {
+        let Some(grad_bias) = grad_bias.map(zeroed_unless_adding) else {
             for_each_chunk(&mut grad, CHUNK, |start, grad| {
                 simd!(multiply(grad, &slopes[start..]));
             });
@@ -101,7 +102,7 @@ impl LinearKernel for Cpu {
         let columns = grad_bias.len();
         let chunk = (SUM_ROWS * columns).max(1);
         with_scratch(grad.len().div_ceil(chunk) * columns, |partials| {
-            let large = slopes.len() >= ELEMENTWISE_LEN;
+            let large = slopes.len() >= MIN_PARALLEL_LEN;
             let outputs = [(grad.as_mut_slice(), chunk), (&mut *partials, columns)];
             for_each_zipped(large, outputs, |index, [grad, sums]| {
                 simd!(multiply_and_sum(grad, &slopes[index * chunk..], sums));
@@ -122,7 +123,7 @@ impl LinearKernel for Cpu {
     ) -> Result<()> {
         let grad = Matrix::new(grad, size.rows, size.outputs);
         let weight = Matrix::new(weight, size.inputs, size.outputs);
-        rows_product(grad_x, accumulate, grad, weight.transposed(), |_, _| ());
+        matmul_by_rows(grad_x, accumulate, grad, weight.transposed(), |_, _| ());
         Ok(())
     }
 
@@ -137,12 +138,12 @@ impl LinearKernel for Cpu {
         let x = Matrix::new(x, size.rows, size.inputs);
         let grad = Matrix::new(grad, size.rows, size.outputs);
         if !wants_squares {
-            tall_product(grad_weight, accumulate, x, grad, |_, _| ());
+            matmul_transposed_a(grad_weight, accumulate, x, grad, |_, _| ());
             return Ok(None);
         }
         // One sum per chunk of rows, at the index of the chunk's first row: written by threads, then added in order.
         let sums: Vec<_> = (0..size.inputs).map(|_| AtomicU64::new(0)).collect();
-        tall_product(grad_weight, accumulate, x, grad, |first, rows| {
+        matmul_transposed_a(grad_weight, accumulate, x, grad, |first, rows| {
             sums[first].store(squares(rows).to_bits(), Ordering::Relaxed);
         });
         let sums = sums.into_iter().map(|sum| f64::from_bits(sum.into_inner()));
@@ -154,11 +155,11 @@ impl LinearKernel for Cpu {
         grad: &PooledBuffer<Self>,
         grad_bias: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
-        let grad_bias = to_add(grad_bias);
+        let grad_bias = zeroed_unless_adding(grad_bias);
         let columns = grad_bias.len();
         let chunk = SUM_ROWS * columns;
         with_scratch(grad.len().div_ceil(chunk.max(1)) * columns, |partials| {
-            let large = grad.len() >= ELEMENTWISE_LEN;
+            let large = grad.len() >= MIN_PARALLEL_LEN;
             crate::ops::parallel::for_each_chunk_if(large, partials, columns, |start, sums| {
                 let first = start * SUM_ROWS;
                 let grad = &grad[first..(first + chunk).min(grad.len())];

@@ -59,7 +59,7 @@ impl LinearKernel for Cuda {
         Ok((product, None))
     }
 
-    fn linear_onto(
+    fn linear_plus_residual(
         &self,
         residual: &Buffer<Self>,
         x: &PooledBuffer<Self>,
@@ -79,7 +79,7 @@ impl LinearKernel for Cuda {
         Ok(y)
     }
 
-    fn linear_before(
+    fn linear_backward_activation(
         &self,
         before: &PooledBuffer<Self>,
         grad_output: Buffer<Self>,

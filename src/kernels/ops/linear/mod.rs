@@ -39,8 +39,8 @@ pub struct LinearSize {
 
 /// Kernels of [`linear`] on one device.
 pub trait LinearKernel: Backend {
-    /// `act(x · W + b)`. With `keep` also what [`LinearKernel::linear_before`] needs: the values before the activation
-    /// or, on the CPU, the activation's derivatives at these values.
+    /// `act(x · W + b)`. With `keep` also what [`LinearKernel::linear_backward_activation`] needs: the values before
+    /// the activation or, on the CPU, the activation's derivatives at these values.
     fn linear(
         &self,
         x: &PooledBuffer<Self>,
@@ -52,7 +52,7 @@ pub trait LinearKernel: Backend {
     ) -> Result<(Buffer<Self>, Option<PooledBuffer<Self>>)>;
 
     /// `residual + x · W + b`, without an activation.
-    fn linear_onto(
+    fn linear_plus_residual(
         &self,
         residual: &Buffer<Self>,
         x: &PooledBuffer<Self>,
@@ -63,7 +63,7 @@ pub trait LinearKernel: Backend {
 
     /// The gradient of the values before the activation, in the memory of `grad_output` if the device can; `kept` is
     /// from [`LinearKernel::linear`]. With a bias, also does [`LinearKernel::bias_backward`] with this gradient.
-    fn linear_before(
+    fn linear_backward_activation(
         &self,
         kept: &PooledBuffer<Self>,
         grad_output: Buffer<Self>,
@@ -128,11 +128,13 @@ pub fn linear<D: Kernels>(
         (pass.keep(x, weight)?, weight.clone(), bias.cloned());
     let shape = x.shape().with_last(size.outputs);
     let op = Op::new("linear", work(size, &inputs, activation), &inputs);
-    pass.finish_owned(op, data, shape, move |slots, grad_output| {
+    pass.record_op_owned(op, data, shape, move |slots, grad_output| {
         let bias = saved_bias.as_ref().filter(|bias| bias.needs_grad());
         let grad_bias = bias.map(|bias| slots.entry(bias)).transpose()?;
         let grad = match (&kept, grad_bias) {
-            (Some(kept), bias) => device.linear_before(kept, grad_output, activation, bias)?,
+            (Some(kept), bias) => {
+                device.linear_backward_activation(kept, grad_output, activation, bias)?
+            }
             (None, bias) => {
                 let grad = PooledBuffer::<D>::new(grad_output);
                 bias.map_or(Ok(()), |bias| device.bias_backward(&grad, bias))?;

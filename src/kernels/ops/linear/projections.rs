@@ -11,7 +11,7 @@ use crate::device::Buffer;
 pub type Projection<D> = Vec<[Var<D>; 2]>;
 
 /// The result of every layer, and an optional buffer that backward needs in addition to inputs and layers.
-pub(super) type Projected<D> = (Vec<Buffer<D>>, Option<Buffer<D>>);
+pub(super) type ProjectionResults<D> = (Vec<Buffer<D>>, Option<Buffer<D>>);
 
 /// Kernels of [`projections`] on one device. The default implementation computes each layer separately.
 pub trait ProjectionsKernel: LinearKernel {
@@ -20,7 +20,7 @@ pub trait ProjectionsKernel: LinearKernel {
         &self,
         inputs: &[Var<Self>],
         layers: &[Projection<Self>],
-    ) -> Result<Projected<Self>> {
+    ) -> Result<ProjectionResults<Self>> {
         let of_layer = |layer: &Projection<Self>| {
             let mut sum = self.uninit_buffer(0)?;
             for (input, (x, [weight, bias])) in inputs.iter().zip(layer).enumerate() {
@@ -30,7 +30,7 @@ pub trait ProjectionsKernel: LinearKernel {
                     let identity = Activation::Identity;
                     self.linear(x, weight, Some(bias), size, identity, false)?.0
                 } else {
-                    self.linear_onto(&sum, x, weight, bias, size)?
+                    self.linear_plus_residual(&sum, x, weight, bias, size)?
                 };
                 Self::recycle(&mut std::mem::replace(&mut sum, next));
             }
@@ -116,7 +116,7 @@ pub fn projections<D: Kernels>(
     let all: Vec<&Var<D>> = inputs.iter().chain(parameters).collect();
     let op = Op::new("projections", sum, &*all);
     let (inputs, layers) = (inputs.to_vec(), layers.to_vec());
-    pass.finish_many(op, results, move |slots, grads| {
+    pass.record_op_many(op, results, move |slots, grads| {
         let grads: Vec<PooledBuffer<D>> = grads.into_iter().map(PooledBuffer::new).collect();
         device.projections_backward(slots, &inputs, &layers, kept.as_ref(), &grads)
     })

@@ -27,7 +27,8 @@ pub fn linear_residual<D: Kernels>(
         return Err(OpError::shape("linear_residual", message));
     }
     let device = pass.device().clone();
-    let data = device.linear_onto(residual.data(), x.held(), weight.held(), bias.data(), size)?;
+    let data =
+        device.linear_plus_residual(residual.data(), x.held(), weight.held(), bias.data(), size)?;
     let mut count = work(size, &[x, weight, bias], Activation::Identity);
     let backward = usize::from(residual.needs_grad()) * shape.len();
     count += Work::new(shape.len(), backward);
@@ -36,7 +37,7 @@ pub fn linear_residual<D: Kernels>(
     let op = Op::new("linear_residual", count, &inputs);
     let residual = residual.without_values(&device)?;
     let [x, weight, bias] = [&kept, weight, bias].map(Var::clone);
-    pass.finish_owned(op, data, shape, move |slots, grad| {
+    pass.record_op_owned(op, data, shape, move |slots, grad| {
         let grad = PooledBuffer::<D>::new(grad);
         if bias.needs_grad() {
             device.bias_backward(&grad, slots.entry(&bias)?)?;

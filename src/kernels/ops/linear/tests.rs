@@ -36,12 +36,12 @@ fn values_and_gradients_are_those_of_pytorch() {
     );
     testing::assert_close(
         &grads[0],
-        &testing::numbers("0.04701599 0.19088356 0.27515018 0.11988423 0.5130784 0.7380818"),
+        &testing::parse_numbers("0.04701599 0.19088356 0.27515018 0.11988423 0.5130784 0.7380818"),
         1e-6,
     );
     testing::assert_close(
         &grads[1],
-        &testing::numbers("0.76816475 0.07450122 4.5830584 0.48171282 -1.6557136 -0.1729878"),
+        &testing::parse_numbers("0.76816475 0.07450122 4.5830584 0.48171282 -1.6557136 -0.1729878"),
         1e-6,
     );
     testing::assert_close(&grads[2], &[2.807_960_5, 0.284_739_6], 1e-6);
@@ -69,7 +69,7 @@ fn a_weight_that_is_used_twice_gets_the_gradients_of_both() {
 fn one_and_two_threads_give_the_same_bits() {
     // The three shapes in turn cut the weight gradient's depth, the weight gradient's rows, and the result's columns.
     for (rows, inputs, outputs) in [(6000, 17, 33), (700, 131, 65), (32, 300, 501)] {
-        testing::check_threads(
+        testing::check_thread_invariance(
             &[
                 [rows, inputs].into(),
                 [inputs, outputs].into(),
@@ -86,7 +86,7 @@ fn sums_over_rows_are_those_of_the_host() {
     let sizes = [(1, 1), (3, 33), (31, 1025), (1025, 3), (700, 31)];
     for (rows, columns) in sizes.into_iter().chain([(16_385, 1), (20_011, 33)]) {
         let device = testing::device();
-        let grad = testing::filled(rows * columns, 1);
+        let grad = testing::random_values(rows * columns, 1);
         let mut sums = device.upload(vec![1.5; columns]).unwrap();
         device
             .bias_backward(
@@ -105,8 +105,8 @@ fn sums_over_rows_are_those_of_the_host() {
 #[test]
 fn values_are_those_of_the_host_whatever_is_left_over() {
     for (rows, inputs, outputs) in [(1, 1, 1025), (33, 3, 31), (1025, 2, 1), (5, 31, 600)] {
-        let [x, weight, bias] =
-            [rows * inputs, inputs * outputs, outputs].map(|len| testing::filled(len, len as u64));
+        let [x, weight, bias] = [rows * inputs, inputs * outputs, outputs]
+            .map(|len| testing::random_values(len, len as u64));
         let leaves: [(&[f32], _); 3] = [
             (&x, [rows, inputs].into()),
             (&weight, [inputs, outputs].into()),
@@ -138,7 +138,7 @@ fn gradients_of_weight(
     let device = testing::device();
     let width = weight.torch_shape().last();
     let constant = |seed| {
-        let values = testing::filled(33 * width, seed);
+        let values = testing::random_values(33 * width, seed);
         Var::constant(&device, values, [33, width]).unwrap()
     };
     let mut pass = Pass::training(&device, sum).unwrap();
@@ -159,9 +159,9 @@ fn squares_that_are_found_in_passing_are_those_of_the_gradient_as_it_stands() {
             // A device can only be used on the thread that made it.
             pool.unwrap().install(|| {
                 let (device, shape) = (testing::device(), [width, width].into());
-                let values = testing::filled(width * width, 3);
+                let values = testing::random_values(width * width, 3);
                 let weight = Parameter::new(&device, &values, shape, Layout::Linear).unwrap();
-                let mut sum = norms.then(|| Grads::for_norms(&device));
+                let mut sum = norms.then(|| Grads::recording_squares(&device));
                 for _ in 0..micro_steps {
                     sum = Some(gradients_of_weight(&weight, times, sum));
                 }
@@ -187,18 +187,18 @@ fn squares_that_are_found_in_passing_are_those_of_the_gradient_as_it_stands() {
 fn squares_of_a_gradient_that_was_changed_afterwards_are_of_what_it_is() {
     let device = testing::device();
     let shape = [130, 130].into();
-    let values = testing::filled(130 * 130, 3);
+    let values = testing::random_values(130 * 130, 3);
     let weight = Parameter::new(&device, &values, shape, Layout::Linear).unwrap();
-    let mut grads = gradients_of_weight(&weight, 1, Some(Grads::for_norms(&device)));
+    let mut grads = gradients_of_weight(&weight, 1, Some(Grads::recording_squares(&device)));
     let ones = device.upload(vec![1.0; 130 * 130]).unwrap();
     *grads.of_parameter(&weight).unwrap() = ones;
     assert_close(grads.sum_of_squares(&weight).unwrap(), 16_900.0);
     // Another operation, recorded before, adds to the same gradient afterwards.
     let constant = |shape: [usize; 2]| {
-        let values = testing::filled(shape[0] * shape[1], 5);
+        let values = testing::random_values(shape[0] * shape[1], 5);
         Var::constant(&device, values, shape).unwrap()
     };
-    let mut pass = Pass::training(&device, Some(Grads::for_norms(&device))).unwrap();
+    let mut pass = Pass::training(&device, Some(Grads::recording_squares(&device))).unwrap();
     let decay = crate::ops::mse(&mut pass, &weight.var(), &constant([130, 130])).unwrap();
     let x = constant([130, 130]);
     let y = linear(&mut pass, &x, &weight.var(), None, Activation::Identity).unwrap();

@@ -40,7 +40,7 @@ pub fn linear_transposed<D: Kernels>(
     );
     let (x, weight, residual) = (x.clone(), weight.clone(), residual.cloned());
     let op = Op::new("linear_transposed", work, &inputs);
-    pass.finish_owned(op, y, shape, move |slots, grad| {
+    pass.record_op_owned(op, y, shape, move |slots, grad| {
         let grad = &PooledBuffer::<D>::new(grad);
         if let Some(residual) = residual.as_ref().filter(|residual| residual.needs_grad()) {
             device.accumulate(grad, slots.of(residual)?)?;

@@ -109,7 +109,7 @@ pub fn mean_error<D: Kernels>(
         * values;
     let (a, b) = (x.clone(), target.clone());
     let work = Work::new(term.work() * values, backward);
-    pass.finish(
+    pass.record_op(
         Op::new(name, work, [x, target]),
         loss,
         [1],

@@ -92,7 +92,7 @@ fn expected(term: ErrorTerm, difference: f64) -> (f64, f64) {
 #[test]
 fn any_number_of_values_gives_their_mean_and_slopes() {
     for n in [1, 3, 31, 33, 1025, 300_001] {
-        let (x, t) = (testing::filled(n, 1), testing::filled(n, 2));
+        let (x, t) = (testing::random_values(n, 1), testing::random_values(n, 2));
         let leaves = [(x.as_slice(), [n].into()), (t.as_slice(), [n].into())];
         for term in [ErrorTerm::Squared, ErrorTerm::Absolute, HUBER] {
             let (loss, grads) = testing::backward(&leaves, &[n as f32], |pass, x| {

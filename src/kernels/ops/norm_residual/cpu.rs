@@ -8,11 +8,12 @@ use crate::ops::activation::{Activate, Silu};
 use crate::ops::dropout::Mask;
 use crate::ops::dropout::cpu::mask_factors;
 use crate::ops::group_norm::cpu::{each_sample, sample_of};
-use crate::ops::group_norm::moments::{MOMENTS, part_count, part_rows};
+use crate::ops::group_norm::moments::{MOMENTS_PER_GROUP, part_count, part_rows};
 use crate::ops::group_norm::sample::{
-    Channels, SUMS, add_parts, combine_rows, measure, with_channels, with_factors,
+    Channels, SUMS_PER_CHANNEL, add_parts, combine_rows, compute_moments, with_channels,
+    with_factors,
 };
-use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_zipped};
+use crate::ops::parallel::{MIN_PARALLEL_LEN, for_each_zipped};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::{GradSlots, GroupNormInputs, GroupNormSize, PooledBuffer, Result, Var};
@@ -27,10 +28,10 @@ impl NormResidualKernel for Cpu {
     ) -> Result<NormResidual<Self>> {
         let size = input.size;
         let mut y = self.uninit_buffer(input.x.len())?;
-        let mut moments = self.zeros_buffer(size.batch * MOMENTS * size.groups)?;
+        let mut moments = self.zeros_buffer(size.batch * MOMENTS_PER_GROUP * size.groups)?;
         each_sample(size, &mut y, &mut moments, |b, y, moments| {
             let (x, residual) = (sample_of(input.x, b, size), sample_of(residual, b, size));
-            measure(x, size, moments);
+            compute_moments(x, size, moments);
             let first = b * y.len();
             with_channels(input, b, moments, |channels| {
                 in_parts(size, mask, |part, factors| {
@@ -59,7 +60,7 @@ impl NormResidualKernel for Cpu {
         let mut sums = self.zeros_buffer(size.batch * 2 * size.channels)?;
         let mut grad_x = self.uninit_buffer(grad_output.len())?;
         let len = size.positions * size.channels;
-        let large = grad_output.len() >= ELEMENTWISE_LEN;
+        let large = grad_output.len() >= MIN_PARALLEL_LEN;
         let outputs = [
             (grad_output.as_mut_slice(), len),
             (grad_x.as_mut_slice(), len),
@@ -70,7 +71,8 @@ impl NormResidualKernel for Cpu {
                 input,
                 residual: sample_of(residual.data(), b, size),
                 b,
-                moments: &moments[b * MOMENTS * size.groups..][..MOMENTS * size.groups],
+                moments: &moments[b * MOMENTS_PER_GROUP * size.groups..]
+                    [..MOMENTS_PER_GROUP * size.groups],
                 mask,
             };
             sample.backward(grad, grad_x, sums);
@@ -141,8 +143,8 @@ impl Sample<'_> {
         let (x, residual) = (sample_of(self.input.x, self.b, size), self.residual);
         let first = self.b * x.len();
         with_channels(self.input, self.b, self.moments, |channels| {
-            with_scratch(SUMS * part_count(size) * c, |parts| {
-                let mut found = parts.chunks_exact_mut(SUMS * c);
+            with_scratch(SUMS_PER_CHANNEL * part_count(size) * c, |parts| {
+                let mut found = parts.chunks_exact_mut(SUMS_PER_CHANNEL * c);
                 in_parts(size, mask, |part, factors| {
                     let Some(found) = found.next() else { return };
                     simd!({

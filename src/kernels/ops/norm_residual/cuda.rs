@@ -49,7 +49,7 @@ impl NormResidualKernel for Cuda {
         let before = before.ok_or(OpError::NotRecorded)?;
         let (n, half) = (self.buffer_len(&grad_output), before.only_half()?);
         let mut grad_h = self.uninit_buffer(n)?;
-        let (grad_residual, accumulate) = slots.target(Some(residual))?;
+        let (grad_residual, accumulate) = slots.kernel_grad_arg(Some(residual))?;
         let launch = Launch::new("norm_residual_backward").over(counters(n));
         let launch = launch.args((&**before, half.as_deref(), &grad_output, &mut grad_h));
         let launch = launch.args((grad_residual, accumulate));

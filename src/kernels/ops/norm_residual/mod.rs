@@ -89,7 +89,7 @@ pub fn norm_residual<D: Kernels>(
         None => residual.clone(),
     };
     let op = Op::new("norm_residual", work, inputs);
-    pass.finish_owned(op, data, x.shape(), move |slots, grad_output| {
+    pass.record_op_owned(op, data, x.shape(), move |slots, grad_output| {
         let [x, gamma, beta] = &vars;
         let input = GroupNormInputs::new([x, gamma, beta], None, size, Activation::Identity);
         let inputs = ([x, &last], &mut *slots);

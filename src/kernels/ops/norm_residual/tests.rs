@@ -2,7 +2,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::ops::testing::{self, TestDevice, assert_close, numbers};
+use crate::ops::testing::{self, TestDevice, assert_close, parse_numbers};
 use crate::ops::{Shape, add_silu, dropout, group_norm};
 
 type Made = Result<Var<TestDevice>>;
@@ -78,11 +78,11 @@ fn values_and_gradients_are_those_of_pytorch() {
         &[1.0, 2.0, -0.5, 1.0, -1.0, 0.5, 1.0, 3.0],
         |pass, v| norm_residual(pass, &v[0], (&v[1], &v[2], 2), &v[3], 0.5),
     );
-    assert_close(&y, &numbers(Y), 2e-6);
-    assert_close(&grads[0], &numbers(GRAD_X), 5e-6);
+    assert_close(&y, &parse_numbers(Y), 2e-6);
+    assert_close(&grads[0], &parse_numbers(GRAD_X), 5e-6);
     assert_close(&grads[1], &GRAD_GAMMA, 5e-6);
     assert_close(&grads[2], &GRAD_BETA, 5e-6);
-    assert_close(&grads[3], &numbers(GRAD_RESIDUAL), 5e-6);
+    assert_close(&grads[3], &parse_numbers(GRAD_RESIDUAL), 5e-6);
 }
 
 #[test]
@@ -95,11 +95,11 @@ fn it_is_the_three_operations_that_it_is_made_of() {
     ] {
         for p in [0.0, 0.3] {
             let shapes = shapes(batch, positions, channels);
-            let values =
-                [1, 2, 3, 4].map(|seed| testing::filled(shapes[seed - 1].len(), seed as u64));
+            let values = [1, 2, 3, 4]
+                .map(|seed| testing::random_values(shapes[seed - 1].len(), seed as u64));
             let leaves: Vec<(&[f32], Shape)> =
                 values.iter().map(Vec::as_slice).zip(shapes).collect();
-            let weights = testing::filled(shapes[0].len(), 9);
+            let weights = testing::random_values(shapes[0].len(), 9);
             let (y, grads) = testing::backward(&leaves, &weights, fused(groups, p));
             let (wanted, wanted_grads) = testing::backward(&leaves, &weights, apart(groups, p));
             assert_close(&y, &wanted, 2e-6);
@@ -118,14 +118,14 @@ fn gradients_are_those_of_finite_differences() {
 
 #[test]
 fn a_batch_is_its_samples() {
-    testing::check_batch(5, &shapes(5, 6, 8), |pass, v| {
+    testing::check_batch_invariance(5, &shapes(5, 6, 8), |pass, v| {
         norm_residual(pass, &v[0], (&v[1], &v[2], 4), &v[3], 0.5)
     });
 }
 
 #[test]
 fn the_norm_and_its_residual_may_be_one_value() {
-    let values = testing::filled(5 * 8, 1);
+    let values = testing::random_values(5 * 8, 1);
     let ones = [1.0; 8];
     let x = (&values[..], [1, 5, 8].into());
     let leaves: [(&[f32], _); 3] = [x, (&ones, [8].into()), (&ones, [8].into())];

@@ -12,7 +12,7 @@ use crate::device::cuda::{Launch, scratch, uploaded};
 use crate::ops::Result;
 
 /// The device copy of `values`, which the first call makes and caches in `known`.
-pub(in crate::ops) fn kept_on_device(
+pub(in crate::ops) fn cached_on_device(
     known: &OnceCell<Rc<CudaSlice<f64>>>,
     values: impl FnOnce() -> Vec<f64>,
 ) -> Result<Rc<CudaSlice<f64>>> {

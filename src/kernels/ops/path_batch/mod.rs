@@ -5,7 +5,7 @@ mod cuda;
 
 use super::{OpError, Result, Shape};
 #[cfg(feature = "cuda")]
-pub(super) use cuda::{generated, kept_on_device};
+pub(super) use cuda::{cached_on_device, generated};
 
 /// Paths of one length in double precision; each point is a pair of time and value.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -126,7 +126,7 @@ pub(super) fn add_value_slopes(
 #[cfg(test)]
 impl PathBatch {
     /// Reference paths with the given values, at the times 0, ¼, ½, ¾, 1.
-    pub(super) fn golden(paths: &[[f64; 5]]) -> Self {
+    pub(super) fn reference_paths(paths: &[[f64; 5]]) -> Self {
         let times = [0.0, 0.25, 0.5, 0.75, 1.0];
         let points = |path: &[f64; 5]| times.into_iter().zip(*path).collect::<Vec<_>>();
         let pairs = paths.iter().flat_map(points);

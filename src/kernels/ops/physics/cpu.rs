@@ -2,7 +2,7 @@
 
 use dfdx::tensor::Cpu;
 
-use super::{HIT, PhysicsKernel, SHARES, SMALL, SMALLEST_ALPHA_BAR};
+use super::{HIT_THRESHOLD, PhysicsKernel, SHARES, SMALL, SMALLEST_ALPHA_BAR};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk};
@@ -104,7 +104,11 @@ fn sums(noised: &[f32], estimate: &[f32], recovery: Recovery) -> Sums {
             let x = (f64::from(*noised) - recovery.noise * f64::from(*estimate)) * by_signal;
             total[lane] += x;
             moment[lane] += (chunk * LANES + lane) as f64 * x;
-            hits[lane] += if x > f64::from(HIT) { 1.0 } else { 0.0 };
+            hits[lane] += if x > f64::from(HIT_THRESHOLD) {
+                1.0
+            } else {
+                0.0
+            };
         }
     }
     Sums {

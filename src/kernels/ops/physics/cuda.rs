@@ -2,7 +2,7 @@
 
 use dfdx::tensor::Cuda;
 
-use super::{HIT, PhysicsKernel, SHARES, SMALL, SMALLEST_ALPHA_BAR};
+use super::{HIT_THRESHOLD, PhysicsKernel, SHARES, SMALL, SMALLEST_ALPHA_BAR};
 use crate::device::cuda::{Launch, Partials, THREADS, uploaded};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
@@ -29,7 +29,7 @@ impl PhysicsKernel for Cuda {
             .args((estimate, noised, clean, &uploaded(alpha_bars)?))
             .args((partials.values(), &mut gradients, rows))
             .args((self.buffer_len(estimate) / rows, SMALLEST_ALPHA_BAR))
-            .args((HIT, SMALL, energy, multiplicity, locality, scale))
+            .args((HIT_THRESHOLD, SMALL, energy, multiplicity, locality, scale))
             .run()?;
         Ok((partials.total(self, scale)?, gradients))
     }

@@ -24,13 +24,13 @@ use crate::device::{Backend, Buffer};
 /// Smallest ᾱ that is used, because the signal is divided by √ᾱ.
 pub const SMALLEST_ALPHA_BAR: f32 = 1e-2;
 /// A voxel of a detector signal counts as hit if its value is above this one.
-pub const HIT: f32 = 0.5;
+pub const HIT_THRESHOLD: f32 = 0.5;
 /// Weights of the energy, multiplicity and locality terms in the loss.
 const SHARES: [f64; 3] = [0.4, 0.3, 0.3];
 /// Small number added to divisors, so that none is 0.
 const SMALL: f64 = 1e-6;
 
-/// Kernels of [`physics`] on one device.
+/// Kernels of [`physics_terms`] on one device.
 pub trait PhysicsKernel: Backend {
     /// `weight` times the mean over rows of the terms (one value), and for each row the gradient `(a, b)` of that
     /// value with respect to ε̂: `a + b i` for voxel i.
@@ -58,7 +58,7 @@ pub trait PhysicsKernel: Backend {
 /// `(1)` from `estimate`, `noised` and `clean: (B, voxels)` and B values of ᾱ. Only `estimate` gets a gradient.
 /// # Errors
 /// [`OpError::Shape`] when the shapes do not fit each other.
-pub fn physics<D: Kernels>(
+pub fn physics_terms<D: Kernels>(
     pass: &mut Pass<D>,
     estimate: &Var<D>,
     noised: &Var<D>,
@@ -89,7 +89,7 @@ pub fn physics<D: Kernels>(
     )?;
     let (n, saved) = (shape.len(), estimate.clone());
     let op = Op::new("physics", Work::new(9 * n, 3 * n), [estimate]);
-    pass.finish(op, value, [1], move |slots, dy| {
+    pass.record_op(op, value, [1], move |slots, dy| {
         device.physics_backward(&gradients, dy, slots.of(&saved)?)
     })
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ops::testing::{self, TestDevice, assert_close, filled, numbers};
+use crate::ops::testing::{self, TestDevice, assert_close, parse_numbers, random_values};
 
 fn constant(pass: &Pass<TestDevice>, values: Vec<f32>, rows: usize) -> Var<TestDevice> {
     let shape = [rows, values.len() / rows];
@@ -18,11 +18,11 @@ fn value_and_gradient_are_those_of_pytorch() {
         |pass, e| {
             let noised = constant(pass, vec![1.0, 3.0, -0.5, 2.0, 0.2, 0.1, 4.0, 1.0], 2);
             let clean = constant(pass, vec![1.0, 2.0, 0.0, 1.0, 0.0, 0.0, 3.0, 2.0], 2);
-            physics(pass, &e[0], &noised, &clean, &[0.6, 0.001], 0.1)
+            physics_terms(pass, &e[0], &noised, &clean, &[0.6, 0.001], 0.1)
         },
     );
     assert_close(&value, &[0.168_279_7], 1e-6);
-    let expected = numbers(
+    let expected = parse_numbers(
         "-0.012609952 -0.008291084 -0.003972216 0.000346652 -0.060919963 -0.06785366 -0.07478734
          -0.08172104",
     );
@@ -35,13 +35,16 @@ fn the_gradient_is_that_of_finite_differences() {
     for (rows, voxels) in [(3, 17), (2, 300)] {
         testing::check_gradients(&[[rows, voxels].into()], |pass, e| {
             let values = |seed: u64, by: f32| -> Vec<f32> {
-                filled(rows * voxels, seed).iter().map(|v| v + by).collect()
+                random_values(rows * voxels, seed)
+                    .iter()
+                    .map(|v| v + by)
+                    .collect()
             };
             let (noised, clean) = (
                 constant(pass, values(7, 4.0), rows),
                 constant(pass, values(8, 2.0), rows),
             );
-            physics(pass, &e[0], &noised, &clean, &[0.9, 0.5, 0.0][..rows], 0.1)
+            physics_terms(pass, &e[0], &noised, &clean, &[0.9, 0.5, 0.0][..rows], 0.1)
         });
     }
 }
@@ -50,7 +53,8 @@ fn the_gradient_is_that_of_finite_differences() {
 fn unequal_shapes_are_refused() {
     let device = testing::device();
     let [e, x] = [[2, 3], [3, 2]].map(|shape| Var::constant(&device, vec![0.0; 6], shape).unwrap());
-    let error = physics(&mut Pass::inference(&device), &e, &x, &x, &[0.5; 2], 0.1).unwrap_err();
+    let error =
+        physics_terms(&mut Pass::inference(&device), &e, &x, &x, &[0.5; 2], 0.1).unwrap_err();
     assert_eq!(
         error.to_string(),
         "physics: an estimate (2, 3), noised signals (3, 2), signals (3, 2) and 2 times do not fit"

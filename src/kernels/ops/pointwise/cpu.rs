@@ -8,8 +8,8 @@ use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, Relu};
 use crate::ops::chunks::{for_rows, map_chunks};
 use crate::ops::parallel::add_assign;
-use crate::ops::signature::{Arithmetic, Singles, to_lanes, totals};
-use crate::ops::simd::simd_vectors;
+use crate::ops::signature::{LaneArithmetic, Singles, to_lanes, totals};
+use crate::ops::simd::dispatch_simd;
 use crate::ops::{OpError, Result};
 
 /// Number of points in one partial sum of gradients.
@@ -30,7 +30,7 @@ impl PointwiseKernel for Cpu {
         let layers = slices(&layers);
         for_rows(&mut y, size.columns(), |first, y| {
             let x = &x[first * size.widths[0]..];
-            simd_vectors(Forward { x, layers, size, y });
+            dispatch_simd(Forward { x, layers, size, y });
         });
         Ok(y)
     }
@@ -45,7 +45,7 @@ impl PointwiseKernel for Cpu {
         let layers = slices(&layers);
         let (inputs, columns) = (size.widths[0], size.columns());
         let partials = map_chunks(size.rows, SUM_ROWS, grad.len(), |rows| {
-            simd_vectors(Backward {
+            dispatch_simd(Backward {
                 x: &x[rows.start * inputs..rows.end * inputs],
                 layers,
                 size,
@@ -145,7 +145,7 @@ impl WithSimd for Backward<'_> {
                 let (before, after) = slopes.split_at_mut(layer + 1);
                 let (x, dx) = (&values[layer], &mut before[layer]);
                 let (weight, sums) = (self.layers[layer][0], &mut sums[layer]);
-                retreat(with, weight, &after[0], (x, dx), sums);
+                backward_step(with, weight, &after[0], (x, dx), sums);
                 if layer > 0 {
                     let both = Singles::<S>::numbers_mut(dx).iter_mut();
                     for (slope, value) in both.zip(Singles::<S>::numbers(x)) {
@@ -239,7 +239,7 @@ fn scaled<S: Simd, const N: usize>(
 /// The backward pass of a layer from the gradient `dy` of its outputs: writes the gradient of its inputs, and adds
 /// those of weight and bias to `sums`.
 #[inline(always)]
-fn retreat<S: Simd>(
+fn backward_step<S: Simd>(
     with: Singles<S>,
     weight: &[f32],
     dy: &[S::f32s],
@@ -253,18 +253,18 @@ fn retreat<S: Simd>(
     }
     let mut at = 0;
     while at + BLOCK <= dy.len() {
-        retreat_block::<S, BLOCK>(with, (weight, dy), at, (x, dx), own);
+        backward_outputs::<S, BLOCK>(with, (weight, dy), at, (x, dx), own);
         at += BLOCK;
     }
     while at < dy.len() {
-        retreat_block::<S, 1>(with, (weight, dy), at, (x, dx), own);
+        backward_outputs::<S, 1>(with, (weight, dy), at, (x, dx), own);
         at += 1;
     }
 }
 
-/// The part of [`retreat`] for outputs `at..at + N`.
+/// The part of [`backward_step`] for outputs `at..at + N`.
 #[inline(always)]
-fn retreat_block<S: Simd, const N: usize>(
+fn backward_outputs<S: Simd, const N: usize>(
     with: Singles<S>,
     (weight, dy): (&[f32], &[S::f32s]),
     at: usize,

@@ -104,7 +104,7 @@ pub fn pointwise_network<D: Kernels>(
     let (x, kept) = (x.clone(), layers.clone());
     let inputs: Vec<&Var<D>> = layers.iter().flatten().collect();
     let op = Op::new("pointwise_network", size.work(), &inputs);
-    pass.finish(
+    pass.record_op(
         op,
         y,
         x.shape().with_last(size.columns()),

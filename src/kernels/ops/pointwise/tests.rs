@@ -55,10 +55,11 @@ fn values_and_gradients_are_those_of_pytorch() {
     let expected = [0.5, -0.2, -2.5775, 1.0, 0.3, -3.4057, -0.4, 0.7, -2.8974];
     testing::assert_close(&y, &expected, 1e-4);
     let first =
-        testing::numbers("0.481711 0.36939114 0.20707582 0.10322379 0.079155244 0.04437339");
+        testing::parse_numbers("0.481711 0.36939114 0.20707582 0.10322379 0.079155244 0.04437339");
     testing::assert_close(&grads[1], &first, 2e-6);
     testing::assert_close(&grads[2], &[-0.344_079_3, -0.263_850_8, -0.147_911_3], 2e-6);
-    let second = testing::numbers("-0.27736297 0.0 0.0 0.08809355 0.0 0.0 0.26370645 0.0 0.0");
+    let second =
+        testing::parse_numbers("-0.27736297 0.0 0.0 0.08809355 0.0 0.0 0.26370645 0.0 0.0");
     testing::assert_close(&grads[3], &second, 2e-6);
     testing::assert_close(&grads[4], &[-0.378_401_25, 0.0, 0.0], 2e-6);
     testing::assert_close(&grads[5], &[0.186_443_45, 0.0, 0.0], 2e-6);
@@ -72,14 +73,14 @@ fn it_is_the_operations_it_stands_for() {
         let shapes = shapes(rows, widths);
         let leaves: Vec<_> = (10..)
             .zip(&shapes)
-            .map(|(seed, shape)| testing::filled(shape.len(), seed))
+            .map(|(seed, shape)| testing::random_values(shape.len(), seed))
             .collect();
         let leaves: Vec<_> = leaves
             .iter()
             .map(Vec::as_slice)
             .zip(shapes.iter().copied())
             .collect();
-        let dy = testing::filled(rows * (widths[0] + widths[3]), 7);
+        let dy = testing::random_values(rows * (widths[0] + widths[3]), 7);
         let own = testing::backward(&leaves, &dy, run);
         let other = testing::backward(&leaves, &dy, |pass, v| composed(pass, &v[0], &layers(v)));
         testing::assert_close(&own.0, &other.0, 1e-5);
@@ -95,7 +96,7 @@ fn it_counts_the_work_of_the_operations_it_stands_for() {
     let works = [true, false].map(|is_own| {
         let mut pass = Pass::recording(&device);
         let leaves = shapes(5, [2, 4, 3, 2]).into_iter().map(|shape| {
-            let values = Var::constant(&device, testing::filled(shape.len(), 1), shape);
+            let values = Var::constant(&device, testing::random_values(shape.len(), 1), shape);
             values.unwrap().leaf(&device).unwrap()
         });
         let v: Vec<_> = leaves.collect();

@@ -7,7 +7,7 @@ use dfdx::tensor::Cpu;
 use super::{Pool, PoolKernel, PoolSize};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
-use crate::ops::chunks::{for_rows, for_rows_beside, rows_per_chunk};
+use crate::ops::chunks::{for_rows, for_rows_zipped, rows_per_chunk};
 use crate::ops::gemm::Accumulate;
 use crate::ops::simd::simd;
 
@@ -29,7 +29,7 @@ impl PoolKernel for Cpu {
             }),
             Some(places) => {
                 let rows = rows_per_chunk(row);
-                for_rows_beside(
+                for_rows_zipped(
                     &mut y,
                     (rows, row),
                     (places, rows * row),

@@ -106,7 +106,7 @@ pub fn pool<D: Kernels>(
     };
     let input = x.without_values(pass.device())?;
     let op = Op::new(name, Work::new(window * outputs, backward), [x]);
-    pass.finish(op, y, size.output(), move |slots, dy| {
+    pass.record_op(op, y, size.output(), move |slots, dy| {
         let device = slots.device().clone();
         device.pool_backward(dy, places.as_ref(), &size, slots.entry(&input)?)
     })

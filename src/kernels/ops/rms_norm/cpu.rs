@@ -5,8 +5,8 @@ use dfdx::tensor::Cpu;
 
 use super::RmsNormKernel;
 use crate::device::{Backend, Buffer};
-use crate::ops::chunks::{for_rows_beside, rows_per_chunk, sum_row};
-use crate::ops::gemm::{Accumulate, to_add};
+use crate::ops::chunks::{for_rows_zipped, rows_per_chunk, sum_row};
+use crate::ops::gemm::{Accumulate, zeroed_unless_adding};
 use crate::ops::parallel::add_assign;
 use crate::ops::simd::simd;
 use crate::ops::{PooledBuffer, Result};
@@ -26,7 +26,7 @@ impl RmsNormKernel for Cpu {
         let mut y = self.uninit_buffer(x.len())?;
         let mut rstd = self.uninit_buffer(x.len() / features)?;
         let rows = rows_per_chunk(features);
-        for_rows_beside(
+        for_rows_zipped(
             &mut y,
             (rows, features),
             (&mut rstd, rows),
@@ -50,7 +50,7 @@ impl RmsNormKernel for Cpu {
         let rows = rows_per_chunk(features).max(rstd.len().div_ceil(MOST_GROUPS));
         let mut partials = vec![0.0; rstd.len().div_ceil(rows) * features];
         let wanted = grad_gamma.is_some();
-        for_rows_beside(
+        for_rows_zipped(
             grad,
             (rows, features),
             (&mut partials, features),
@@ -60,7 +60,7 @@ impl RmsNormKernel for Cpu {
                 simd!(backward(grad, x, gamma, rstd, sums));
             },
         );
-        if let Some(grad_gamma) = grad_gamma.map(to_add) {
+        if let Some(grad_gamma) = grad_gamma.map(zeroed_unless_adding) {
             for sums in partials.chunks_exact(features) {
                 add_assign(grad_gamma, sums);
             }

@@ -11,7 +11,7 @@ use crate::ops::gemm::Accumulate;
 /// Kernels of [`rms_norm`] on one device.
 pub trait RmsNormKernel: Backend {
     /// The result, and `1 / sqrt(mean(x²) + eps)` of every row. With `keeps`, x is also stored in the form in which
-    /// [`super::KeepFactors::kept`] keeps it for backward.
+    /// [`super::SaveForBackward::saved_for_backward`] keeps it for backward.
     fn rms_norm(
         &self,
         x: &PooledBuffer<Self>,
@@ -62,7 +62,7 @@ pub fn rms_norm<D: Kernels>(
     let work = Work::new(4 * shape.len(), per_value * shape.len());
     let (saved_x, saved_gamma) = (pass.keep(x, gamma)?, gamma.clone());
     let op = Op::new("rms_norm", work, [x, gamma]);
-    pass.finish_owned(op, y, shape, move |slots, mut grad| {
+    pass.record_op_owned(op, y, shape, move |slots, mut grad| {
         let (x, gamma) = (saved_x, saved_gamma);
         let device = slots.device().clone();
         let needed = gamma

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ops::testing::{self, TestDevice, assert_close, numbers};
+use crate::ops::testing::{self, TestDevice, assert_close, parse_numbers};
 
 #[test]
 fn values_and_gradients_are_those_of_pytorch() {
@@ -13,9 +13,10 @@ fn values_and_gradients_are_those_of_pytorch() {
         &[1.0, -2.0, 3.0, 0.5, 1.0, -1.0],
         |pass, x| rms_norm(pass, &x[0], &x[1], 1e-5),
     );
-    let expected = numbers("0.3779642 0.3779642 -3.0237136 -0.54100096 0.13525024 -3.2460058");
+    let expected =
+        parse_numbers("0.3779642 0.3779642 -3.0237136 -0.54100096 0.13525024 -3.2460058");
     assert_close(&y, &expected, 1e-6);
-    let dx = numbers("0.8279209 0.5219493 -0.4679581 0.57398796 0.118756756 0.17153955");
+    let dx = parse_numbers("0.8279209 0.5219493 -0.4679581 0.57398796 0.118756756 0.17153955");
     assert_close(&grads[0], &dx, 1e-6);
     assert_close(&grads[1], &[0.107_463_72, -1.241_356_4, 2.912_567_1], 1e-6);
 }
@@ -48,9 +49,10 @@ fn the_gradients_are_those_of_finite_differences() {
 fn one_and_two_threads_give_the_same_bits() {
     // One row to a group, few groups, and the most groups.
     for (rows, features) in [(5, 20_001), (130, 513), (400_001, 3)] {
-        testing::check_threads(&[[rows, features].into(), [features].into()], |pass, x| {
-            rms_norm(pass, &x[0], &x[1], 1e-5)
-        });
+        testing::check_thread_invariance(
+            &[[rows, features].into(), [features].into()],
+            |pass, x| rms_norm(pass, &x[0], &x[1], 1e-5),
+        );
     }
 }
 
@@ -58,10 +60,10 @@ fn one_and_two_threads_give_the_same_bits() {
 fn an_input_without_gradient_leaves_that_of_the_scale() {
     let (rows, features) = (37, 19);
     let (x, gamma) = (
-        testing::filled(rows * features, 1),
-        testing::filled(features, 2),
+        testing::random_values(rows * features, 1),
+        testing::random_values(features, 2),
     );
-    let weights = testing::filled(rows * features, 3);
+    let weights = testing::random_values(rows * features, 3);
     let leaves: [(&[f32], _); 2] = [(&x, [rows, features].into()), (&gamma, [features].into())];
     let run = |is_constant: bool| {
         testing::backward(&leaves, &weights, |pass, v| {

@@ -1,4 +1,5 @@
-//! [`Algebra`]: signatures of many paths at once, one per vector lane, extended step by step; and the backward pass.
+//! [`TruncatedTensorAlgebra`]: signatures of many paths at once, one per vector lane, extended step by step; and the
+//! backward pass.
 //!
 //! A signature is stored as levels 1 to N, one after another, each a row-major tensor; every entry is a vector with one
 //! lane per path. The scalar term (level 0) is always 1 and is not stored.
@@ -8,7 +9,7 @@ use std::ops::AddAssign;
 use pulp::Simd;
 
 /// Arithmetic on vectors of floating-point numbers, with one path per lane.
-pub(in crate::ops) trait Arithmetic: Copy {
+pub(in crate::ops) trait LaneArithmetic: Copy {
     /// The type of one lane: `f32` or `f64`.
     type Number: Copy + Default + AddAssign + 'static;
     /// A vector of the vector level in use.
@@ -40,7 +41,7 @@ pub(in crate::ops) struct Doubles<S>(pub(in crate::ops) S);
 macro_rules! arithmetic {
     ($name:ident, $number:ty, $vector:ident, $lanes:ident,
      [$splat:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $rows:ident]) => {
-        impl<S: Simd> Arithmetic for $name<S> {
+        impl<S: Simd> LaneArithmetic for $name<S> {
             type Number = $number;
             type Vector = S::$vector;
             const LANES: usize = S::$lanes;
@@ -114,14 +115,14 @@ pub(in crate::ops) const LARGEST_DEPTH: usize = 8;
 
 /// The tensor algebra over `R^channels`, truncated after level `depth`; says how many entries each level has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::ops) struct Algebra {
+pub(in crate::ops) struct TruncatedTensorAlgebra {
     pub(in crate::ops) channels: usize,
     pub(in crate::ops) depth: usize,
     /// For each level the index at which its entries end; 0 for level 0, the scalar, which is not stored.
     ends: [usize; LARGEST_DEPTH + 1],
 }
 
-impl Algebra {
+impl TruncatedTensorAlgebra {
     /// The algebra of levels 1 to `depth`; `depth` is at most [`LARGEST_DEPTH`].
     pub(in crate::ops) const fn new(channels: usize, depth: usize) -> Self {
         let mut ends = [0; LARGEST_DEPTH + 1];
@@ -181,7 +182,7 @@ impl Algebra {
     /// Chen's identity by Horner's scheme: `Sₙ += (… ((S₁ + d/n) ⊗ d/(n−1) + S₂) … + Sₙ₋₁) ⊗ d`, from the highest level
     /// down, so that the lower levels are still those before the step.
     #[inline(always)]
-    pub(in crate::ops) fn extend<A: Arithmetic>(
+    pub(in crate::ops) fn extend<A: LaneArithmetic>(
         self,
         with: A,
         s: &mut [A::Vector],
@@ -208,7 +209,7 @@ impl Algebra {
     /// after the step, becomes that of `s`; the gradient of `d` is added to `dd`. `work` is memory of two signatures'
     /// length.
     #[inline(always)]
-    pub(in crate::ops) fn retreat<A: Arithmetic>(
+    pub(in crate::ops) fn extend_backward<A: LaneArithmetic>(
         self,
         with: A,
         (s, d): (&[A::Vector], &[A::Vector]),
@@ -227,8 +228,8 @@ impl Algebra {
             self.chain(with, n, s, d, chain);
             slopes[self.end(n - 1)..self.end(n)]
                 .copy_from_slice(&adjoint[self.end(n - 1)..self.end(n)]);
-            self.retreat_product(with, (n, n - 1), d, chain, (&mut *slopes, &mut *dd));
-            self.retreat_chain(with, n, d, chain, (&mut *slopes, &mut *dd));
+            self.backward_product(with, (n, n - 1), d, chain, (&mut *slopes, &mut *dd));
+            self.backward_chain(with, n, d, chain, (&mut *slopes, &mut *dd));
             for (adjoint, slope) in adjoint.iter_mut().zip(&slopes[..self.end(n - 1)]) {
                 *adjoint = with.add(*adjoint, *slope);
             }
@@ -239,7 +240,7 @@ impl Algebra {
     /// `chain[1]` to `chain[n−2]`, which are also the gradients of the signature's levels; the gradient of `d` is added
     /// to `dd`.
     #[inline(always)]
-    pub(super) fn retreat_chain<A: Arithmetic>(
+    pub(super) fn backward_chain<A: LaneArithmetic>(
         self,
         with: A,
         n: usize,
@@ -248,7 +249,7 @@ impl Algebra {
         (slopes, dd): (&mut [A::Vector], &mut [A::Vector]),
     ) {
         for m in (1..n - 1).rev() {
-            self.retreat_product(with, (n, m), d, chain, (&mut *slopes, &mut *dd));
+            self.backward_product(with, (n, m), d, chain, (&mut *slopes, &mut *dd));
         }
         let scale = with.splat(1.0 / n as f64);
         for (dd, slope) in dd.iter_mut().zip(&*slopes) {
@@ -259,7 +260,7 @@ impl Algebra {
     /// The partial results of Horner's scheme for level n: `chain[1] = S₁ + d/n`, then for m from 2 to n − 1
     /// `chain[m] = S_m + chain[m−1] ⊗ d/(n−m+1)`.
     #[inline(always)]
-    pub(super) fn chain<A: Arithmetic>(
+    pub(super) fn chain<A: LaneArithmetic>(
         self,
         with: A,
         n: usize,
@@ -288,7 +289,7 @@ impl Algebra {
     /// Backward of the product in `chain[m + 1] = … + chain[m] ⊗ d/(n−m)`, from the gradient of `chain[m + 1]` in
     /// `slopes`.
     #[inline(always)]
-    fn retreat_product<A: Arithmetic>(
+    fn backward_product<A: LaneArithmetic>(
         self,
         with: A,
         (n, m): (usize, usize),

@@ -5,14 +5,14 @@ use std::ops::Range;
 use dfdx::tensor::Cpu;
 use pulp::{Simd, WithSimd};
 
-use super::algebra::{Algebra, Arithmetic, Singles};
+use super::algebra::{LaneArithmetic, Singles, TruncatedTensorAlgebra};
 use super::stream::{add_difference, increments, rows_of, to_lanes, totals};
 use super::top::Top;
-use super::{ProjectionInputs, SignatureKernel, SignatureSize};
+use super::{ProjectionInputs, SignatureProjectionKernel, SignatureSize};
 use crate::device::{Backend, Buffer};
 use crate::ops::aligned;
 use crate::ops::chunks::map_chunks;
-use crate::ops::simd::{lanes, simd_vectors};
+use crate::ops::simd::{dispatch_simd, f32_lanes};
 use crate::ops::{GradSlots, Result};
 
 /// Channels and depth of the model `CannedNet`, for which the loops are compiled with constant lengths.
@@ -25,14 +25,14 @@ pub(super) struct GroupGrads {
     pub(super) bias: f32,
 }
 
-impl SignatureKernel for Cpu {
+impl SignatureProjectionKernel for Cpu {
     fn signature_projection(
         &self,
         inputs: &ProjectionInputs<Self>,
         size: SignatureSize,
     ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)> {
-        let groups = map_chunks(size.batch, lanes(), size.values(), |group| {
-            simd_vectors(Project {
+        let groups = map_chunks(size.batch, f32_lanes(), size.values(), |group| {
+            dispatch_simd(Project {
                 path: inputs.path.data(),
                 weight: inputs.weight.data(),
                 bias: inputs.bias.data()[0],
@@ -80,12 +80,12 @@ pub(super) fn gradients(
     size: SignatureSize,
     grad: &[f32],
 ) -> GroupGrads {
-    let groups = map_chunks(size.batch, lanes(), size.values(), |group| {
+    let groups = map_chunks(size.batch, f32_lanes(), size.values(), |group| {
         let steps = size.points - 1;
-        simd_vectors(Backward {
+        dispatch_simd(Backward {
             path,
             weight,
-            signatures: &saved[group.start / lanes()],
+            signatures: &saved[group.start / f32_lanes()],
             size,
             grad: &grad[group.start * steps..group.end * steps],
             group,
@@ -123,7 +123,10 @@ impl WithSimd for Project<'_> {
         let with = Singles(simd);
         let of = Parts::new(self.weight, self.size);
         match (self.size.channels, self.size.depth) {
-            PAPER => self.run(with, of.with(const { Algebra::new(PAPER.0, PAPER.1) })),
+            PAPER => self.run(
+                with,
+                of.with(const { TruncatedTensorAlgebra::new(PAPER.0, PAPER.1) }),
+            ),
             _ => self.run(with, of),
         }
     }
@@ -178,7 +181,10 @@ impl WithSimd for Backward<'_> {
         let with = Singles(simd);
         let of = Parts::new(self.weight, self.size);
         match (self.size.channels, self.size.depth) {
-            PAPER => self.run(with, of.with(const { Algebra::new(PAPER.0, PAPER.1) })),
+            PAPER => self.run(
+                with,
+                of.with(const { TruncatedTensorAlgebra::new(PAPER.0, PAPER.1) }),
+            ),
             _ => self.run(with, of),
         }
     }
@@ -219,8 +225,8 @@ impl Backward<'_> {
             };
             dd.fill(zero);
             let found = (&mut dd[..], &mut *top_sums);
-            top.retreat(with, high, (before, d), found, (&mut chain, &mut slopes));
-            lower.retreat(with, (before, d), &mut adjoint, &mut dd, &mut work);
+            top.backward_step(with, high, (before, d), found, (&mut chain, &mut slopes));
+            lower.extend_backward(with, (before, d), &mut adjoint, &mut dd, &mut work);
             for (adjoint, slope) in adjoint.iter_mut().zip(&slopes[1..]) {
                 *adjoint = with.add(*adjoint, *slope);
             }
@@ -245,7 +251,7 @@ struct Parts<'a> {
 impl<'a> Parts<'a> {
     #[inline(always)]
     fn new(weight: &'a [f32], size: SignatureSize) -> Self {
-        let algebra = Algebra::new(size.channels, size.depth);
+        let algebra = TruncatedTensorAlgebra::new(size.channels, size.depth);
         let (lower, weight) = weight.split_at(algebra.lower().len());
         Self {
             lower,
@@ -255,7 +261,7 @@ impl<'a> Parts<'a> {
 
     /// Replaces the algebra by an equal one whose sizes are compile-time constants.
     #[inline(always)]
-    fn with(mut self, algebra: Algebra) -> Self {
+    fn with(mut self, algebra: TruncatedTensorAlgebra) -> Self {
         self.top.algebra = algebra;
         self
     }

@@ -4,7 +4,7 @@
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
-use super::{ProjectionInputs, SignatureKernel, SignatureSize};
+use super::{ProjectionInputs, SignatureProjectionKernel, SignatureSize};
 use crate::device::cuda::{Launch, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::{GradSlots, OpError, Result};
@@ -15,7 +15,7 @@ const SHARED: usize = 227 << 10;
 /// Largest number of `f32` values of increments that a block keeps in shared memory at a time.
 const INCREMENTS: usize = 2048;
 
-impl SignatureKernel for Cuda {
+impl SignatureProjectionKernel for Cuda {
     fn signature_projection(
         &self,
         inputs: &ProjectionInputs<Self>,
@@ -49,10 +49,10 @@ impl SignatureKernel for Cuda {
         let launch = Launch::new("signature_gradients")
             .over(elements)
             .args((&parts, &pieces));
-        let launch = launch.arg(slots.of_needed(&inputs.path)?);
-        let launch = launch.arg(slots.of_needed(&inputs.weight)?);
+        let launch = launch.arg(slots.grad_if_needed(&inputs.path)?);
+        let launch = launch.arg(slots.grad_if_needed(&inputs.weight)?);
         launch
-            .arg(slots.of_needed(&inputs.bias)?)
+            .arg(slots.grad_if_needed(&inputs.bias)?)
             .arg(size.batch)
             .args((size.points, size.channels, size.entries()))
             .run()?;

@@ -8,8 +8,8 @@
 //! # Shapes
 //! `path: (B, T, C)`, `weight: (S, 1)`, `bias: (1)`, result `(B, T − 1)`; `S = C + C² + … + Cᴺ`.
 //! # Work
-//! Forward, per path and piece, `Algebra::flop` for the product in Horner's form and 2 S for the projection; backward
-//! three times `Algebra::flop`, 4 S, and 1 per input value.
+//! Forward, per path and piece, `TruncatedTensorAlgebra::flop` for the product in Horner's form and 2 S for the
+//! projection; backward three times `TruncatedTensorAlgebra::flop`, 4 S, and 1 per input value.
 //! # Source
 //! Chen 1958; PyTorch: `signature_stream` in `benches/peers/paths.py`, then `nn.Conv1d(S, 1, 1)`.
 
@@ -20,7 +20,7 @@ mod cuda;
 mod stream;
 mod top;
 
-pub(super) use algebra::{Algebra, Arithmetic, Doubles, Singles};
+pub(super) use algebra::{Doubles, LaneArithmetic, Singles, TruncatedTensorAlgebra};
 pub(super) use stream::{add_difference, increments, rows_of, to_lanes, totals};
 
 use super::{GradSlots, Kernels, Op, OpError, Pass, Result, Var, Work};
@@ -46,12 +46,12 @@ impl SignatureSize {
 
     /// Number of entries S of a signature, `C + C² + … + Cᴺ`.
     pub fn entries(&self) -> usize {
-        Algebra::new(self.channels, self.depth).len()
+        TruncatedTensorAlgebra::new(self.channels, self.depth).len()
     }
 
     /// Floating-point operations of a forward pass.
     pub fn forward_flop(&self) -> usize {
-        let algebra = Algebra::new(self.channels, self.depth);
+        let algebra = TruncatedTensorAlgebra::new(self.channels, self.depth);
         self.batch * (self.points - 1) * (algebra.flop() + 2 * algebra.len())
     }
 
@@ -61,7 +61,7 @@ impl SignatureSize {
     }
 
     fn backward_flop(&self) -> usize {
-        let algebra = Algebra::new(self.channels, self.depth);
+        let algebra = TruncatedTensorAlgebra::new(self.channels, self.depth);
         let pieces = self.batch * (self.points - 1);
         pieces * (3 * algebra.flop() + 4 * algebra.len() + 2 * self.channels)
     }
@@ -79,7 +79,7 @@ pub struct ProjectionInputs<D: Backend> {
 }
 
 /// Kernels of [`signature_projection`] on one device.
-pub trait SignatureKernel: Backend {
+pub trait SignatureProjectionKernel: Backend {
     /// The projected signatures of all prefixes, `(B, T − 1)`, and what backward needs.
     fn signature_projection(
         &self,
@@ -122,7 +122,7 @@ pub fn signature_projection<D: Kernels>(
         Work::new(size.forward_flop(), size.backward_flop()),
         [path, weight, bias],
     );
-    pass.finish(
+    pass.record_op(
         op,
         data,
         [size.batch, size.points - 1],

@@ -2,12 +2,12 @@
 
 use pulp::Simd;
 
-use super::algebra::{Arithmetic, Singles};
+use super::algebra::{LaneArithmetic, Singles};
 
 /// The increments `(points − 1, C)` of the paths from `first` on, one path per lane; if there are fewer paths than
 /// lanes, the last path is repeated.
 #[inline(always)]
-pub(in crate::ops) fn increments<A: Arithmetic>(
+pub(in crate::ops) fn increments<A: LaneArithmetic>(
     with: A,
     values: &[A::Number],
     (points, channels): (usize, usize),
@@ -28,7 +28,7 @@ pub(in crate::ops) fn increments<A: Arithmetic>(
 /// Copies rows of numbers to vectors, one row per lane; there may be at most as many rows as lanes. Other lanes stay
 /// unchanged.
 #[inline(always)]
-pub(in crate::ops) fn to_lanes<'a, A: Arithmetic>(
+pub(in crate::ops) fn to_lanes<'a, A: LaneArithmetic>(
     rows: impl Iterator<Item = &'a [A::Number]>,
     vectors: &mut [A::Vector],
 ) {
@@ -42,7 +42,7 @@ pub(in crate::ops) fn to_lanes<'a, A: Arithmetic>(
 
 /// Adds the gradient `d` of an increment to those of its two points, the first two of `points: (…, C)`.
 #[inline(always)]
-pub(in crate::ops) fn add_difference<A: Arithmetic>(
+pub(in crate::ops) fn add_difference<A: LaneArithmetic>(
     with: A,
     points: &mut [A::Vector],
     dd: &[A::Vector],
@@ -57,7 +57,7 @@ pub(in crate::ops) fn add_difference<A: Arithmetic>(
 /// Copies vectors, one for each entry, to rows of numbers, `(count, entries)`, one row for each of the first `count`
 /// lanes.
 #[inline(always)]
-pub(in crate::ops) fn rows_of<A: Arithmetic>(
+pub(in crate::ops) fn rows_of<A: LaneArithmetic>(
     vectors: &[A::Vector],
     count: usize,
 ) -> Vec<A::Number> {

@@ -1,8 +1,8 @@
 use pulp::{Simd, WithSimd};
 
 use super::*;
-use crate::ops::simd::simd_vectors;
-use crate::ops::testing::{self, assert_close, numbers};
+use crate::ops::simd::dispatch_simd;
+use crate::ops::testing::{self, assert_close, parse_numbers};
 
 /// The reference path P (`path_batch::golden`) as (t, x) pairs.
 const P: [f32; 10] = [0.0, 0.0, 0.25, 0.5, 0.5, -0.2, 0.75, 0.3, 1.0, 1.0];
@@ -10,7 +10,7 @@ const P: [f32; 10] = [0.0, 0.0, 0.25, 0.5, 0.5, -0.2, 0.75, 0.3, 1.0, 1.0];
 /// Signatures of all prefixes of one path in double precision.
 fn prefixes(path: &[f32], channels: usize, depth: usize) -> Vec<Vec<f64>> {
     let path: Vec<f64> = path.iter().map(|value| f64::from(*value)).collect();
-    simd_vectors(Prefixes(&path, channels, depth))
+    dispatch_simd(Prefixes(&path, channels, depth))
 }
 
 struct Prefixes<'a>(&'a [f64], usize, usize);
@@ -20,7 +20,7 @@ impl WithSimd for Prefixes<'_> {
 
     fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
         let Self(path, channels, depth) = self;
-        let (with, algebra) = (Doubles(simd), Algebra::new(channels, depth));
+        let (with, algebra) = (Doubles(simd), TruncatedTensorAlgebra::new(channels, depth));
         let size = (path.len() / channels, channels);
         let d = increments(with, path, size, 0);
         let mut signature = vec![with.splat(0.0); algebra.len()];
@@ -36,7 +36,7 @@ impl WithSimd for Prefixes<'_> {
 
 #[test]
 fn the_signature_of_p_is_the_golden_one() {
-    let golden: Vec<f64> = numbers(
+    let golden: Vec<f64> = parse_numbers(
         "1 1 0.5 0.725 0.275 0.5 0.1666666667 0.3229166667 0.0791666667 0.3041666667 0.0979166667
          0.1166666667 0.0791666667 0.1666666667",
     );
@@ -81,7 +81,7 @@ fn levels_are_iterated_integrals_of_a_straight_line() {
 
 #[test]
 fn every_prefix_is_the_signature_of_its_own_points() {
-    let path = testing::filled(7 * 4, 3);
+    let path = testing::random_values(7 * 4, 3);
     for (step, signature) in prefixes(&path, 4, 3).iter().enumerate() {
         let own = prefixes(&path[..(step + 2) * 4], 4, 3).pop().unwrap();
         assert_eq!(*signature, own);
@@ -112,7 +112,7 @@ fn values_and_gradients_are_those_of_pytorch() {
     );
     assert_close(
         &grads[0],
-        &numbers(
+        &parse_numbers(
             "-1.234879 0.9321203 0.96375465 0.47942448 -2.3068628 -2.102069 0.85408974 0.25190127
              1.7238975 0.43862283",
         ),
@@ -120,7 +120,7 @@ fn values_and_gradients_are_those_of_pytorch() {
     );
     assert_close(
         &grads[1],
-        &numbers(
+        &parse_numbers(
             "1.125 2.55 0.671875 1.60625 0.33125 0.8575 0.24609375 0.6078125 0.1296875 0.380625
              0.12031251 0.294375 0.103125 0.27575",
         ),
@@ -175,12 +175,12 @@ fn large_and_small_signatures_are_those_of_the_cpu() {
             channels,
             depth,
         };
-        let path = testing::filled(batch * points * channels, 1);
-        let weight: Vec<f32> = testing::filled(size.entries(), 2)
+        let path = testing::random_values(batch * points * channels, 1);
+        let weight: Vec<f32> = testing::random_values(size.entries(), 2)
             .iter()
             .map(|w| 0.1 * w)
             .collect();
-        let slopes = testing::filled(batch * (points - 1), 3);
+        let slopes = testing::random_values(batch * (points - 1), 3);
         let (y, grads) = testing::backward(
             &[
                 (&path, [batch, points, channels].into()),

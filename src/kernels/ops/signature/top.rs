@@ -5,12 +5,12 @@
 //! from this step on: the gradient of `a_I` is `G Σ_k w_{Ik} d_k`, that of `d_k` is `G Σ_I w_{Ik} a_I`, that of
 //! `w_{Ik}` is `G a_I d_k`.
 
-use super::algebra::{Algebra, Arithmetic};
+use super::algebra::{LaneArithmetic, TruncatedTensorAlgebra};
 
 /// The highest level of signatures and the projection's weights for it.
 #[derive(Clone, Copy)]
 pub(super) struct Top<'a> {
-    pub(super) algebra: Algebra,
+    pub(super) algebra: TruncatedTensorAlgebra,
     pub(super) weight: &'a [f32],
 }
 
@@ -18,7 +18,7 @@ impl Top<'_> {
     /// The amount that step `d` adds to the projection of the highest level; `s` are the lower levels before the step.
     /// `chain` is working memory: a 1, then as many entries as the lower levels.
     #[inline(always)]
-    pub(super) fn step<A: Arithmetic>(
+    pub(super) fn step<A: LaneArithmetic>(
         &self,
         with: A,
         s: &[A::Vector],
@@ -44,7 +44,7 @@ impl Top<'_> {
     /// `dd` and `sums`; writes those of the lower levels to `slopes`, from its second entry on. `chain` as in
     /// [`Self::step`].
     #[inline(always)]
-    pub(super) fn retreat<A: Arithmetic>(
+    pub(super) fn backward_step<A: LaneArithmetic>(
         &self,
         with: A,
         slope: A::Vector,
@@ -70,12 +70,12 @@ impl Top<'_> {
         if depth > 1 {
             let slopes = &mut slopes[1..];
             self.algebra
-                .retreat_chain(with, depth, d, &chain[1..], (slopes, dd));
+                .backward_chain(with, depth, d, &chain[1..], (slopes, dd));
         }
     }
 
     #[inline(always)]
-    fn last<'c, A: Arithmetic>(
+    fn last<'c, A: LaneArithmetic>(
         &self,
         with: A,
         s: &[A::Vector],
@@ -101,7 +101,7 @@ impl Top<'_> {
 
 /// `Σ_k weights[k] d[k]`.
 #[inline(always)]
-fn product<A: Arithmetic>(with: A, weights: &[f32], d: &[A::Vector]) -> A::Vector {
+fn product<A: LaneArithmetic>(with: A, weights: &[f32], d: &[A::Vector]) -> A::Vector {
     let mut sum = with.splat(0.0);
     for (weight, d) in weights.iter().zip(d) {
         sum = with.mul_add(with.splat(f64::from(*weight)), *d, sum);

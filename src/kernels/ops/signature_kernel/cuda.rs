@@ -10,7 +10,7 @@ use super::{SignatureKernelLoss, SignatureKernelLossKernel};
 use crate::device::cuda::{Launch, memory, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
-use crate::ops::path_batch::{generated, kept_on_device};
+use crate::ops::path_batch::{cached_on_device, generated};
 
 /// Largest number of threads of a block, as in `kernels.cu`: one for each row of the grid of 50 points at order 4; more
 /// is not possible, as each thread needs many registers.
@@ -75,7 +75,7 @@ impl SignatureKernelLossKernel for Cuda {
 impl SignatureKernelLoss {
     /// The real paths `(count, points, 2)` on the device, copied at the first call.
     fn real_on_device(&self) -> Result<Rc<CudaSlice<f64>>> {
-        kept_on_device(&self.on_device, || self.real.values().to_vec())
+        cached_on_device(&self.on_device, || self.real.values().to_vec())
     }
 }
 

@@ -274,7 +274,7 @@ mod tests {
 
     /// Random increments for a grid; lane l is generated with seed l.
     fn problem(rows: usize, columns: usize) -> Vec<Lanes> {
-        let lane = |lane: usize| crate::ops::testing::filled(rows * columns, lane as u64);
+        let lane = |lane: usize| crate::ops::testing::random_values(rows * columns, lane as u64);
         let all: Vec<Vec<f32>> = (0..LANES).map(lane).collect();
         (0..rows * columns)
             .map(|at| std::array::from_fn(|lane| f64::from(all[lane][at])))

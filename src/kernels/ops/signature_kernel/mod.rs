@@ -41,7 +41,7 @@ pub enum KernelStatistic {
 
 /// Parameters of the kernel of a [`SignatureKernelLoss`], and the numbers of paths and points that it uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct KernelOptions {
+pub struct SignatureKernelOptions {
     /// σ of the static kernel κ.
     pub sigma: f64,
     /// Dyadic order n: every increment is divided over `2ⁿ × 2ⁿ` cells.
@@ -81,7 +81,11 @@ struct Terms<'a> {
 
 impl SignatureKernelLoss {
     /// A loss that compares generated paths with the paths `real`.
-    pub fn new(statistic: KernelStatistic, options: KernelOptions, real: &PathBatch) -> Self {
+    pub fn new(
+        statistic: KernelStatistic,
+        options: SignatureKernelOptions,
+        real: &PathBatch,
+    ) -> Self {
         let paths = match statistic {
             KernelStatistic::Scoring => 1,
             KernelStatistic::Mmd => options.paths,
@@ -208,7 +212,7 @@ impl SignatureKernelLoss {
     }
 }
 
-/// Kernels of [`kernel_loss`] on one device.
+/// Kernels of [`loss_of_signature_kernels`] on one device.
 pub trait SignatureKernelLossKernel: Backend {
     /// The loss of the generated output `(B, steps)`; a single value.
     fn kernel_loss(
@@ -235,7 +239,7 @@ pub trait SignatureKernelLossKernel: Backend {
 ///
 /// # Errors
 /// [`OpError::Shape`] when the output is not `(B, T − 1)` for real paths of T points, or there is no real path.
-pub fn kernel_loss<D: Kernels>(
+pub fn loss_of_signature_kernels<D: Kernels>(
     pass: &mut Pass<D>,
     output: &Var<D>,
     loss: &Rc<SignatureKernelLoss>,
@@ -247,7 +251,7 @@ pub fn kernel_loss<D: Kernels>(
     let data = pass.device().kernel_loss(output.data(), steps, loss)?;
     let (saved, loss, work) = (output.clone(), Rc::clone(loss), loss.work(batch));
     let op = Op::new("kernel_loss", work, [output]);
-    pass.finish(op, data, [1], move |slots, dy| {
+    pass.record_op(op, data, [1], move |slots, dy| {
         let device = slots.device().clone();
         device.kernel_loss_backward(saved.data(), steps, &loss, dy, slots.of(&saved)?)
     })

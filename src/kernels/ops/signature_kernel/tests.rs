@@ -2,14 +2,14 @@ use super::pairs::Kernel;
 use super::*;
 use crate::ops::path_batch::add_value_slopes;
 use crate::ops::path_batch::golden::{G2, P, Q, R2};
-use crate::ops::testing::{self, numbers};
+use crate::ops::testing::{self, parse_numbers};
 
 fn kernel(order: u32) -> Kernel {
     Kernel { sigma: 1.0, order }
 }
 
-fn options(order: u32) -> KernelOptions {
-    KernelOptions {
+fn options(order: u32) -> SignatureKernelOptions {
+    SignatureKernelOptions {
         sigma: 1.0,
         order,
         points: usize::MAX,
@@ -24,7 +24,7 @@ fn assert_golden(found: f64, golden: f64) {
 
 #[test]
 fn kernels_are_the_golden_ones() {
-    let paths = PathBatch::golden(&[P, Q]);
+    let paths = PathBatch::reference_paths(&[P, Q]);
     let (p, q) = (paths.path(0), paths.path(1));
     for (order, cross, own) in [
         (0, 1.775_797_904_8, 4.533_376_405_4),
@@ -50,11 +50,11 @@ fn slopes_are_the_golden_ones() {
         "-0.8400852829013186 0.3682508438359049 0.2284814062497143 -0.01553637251402903
         -0.1348794796371017 0.3534939247138572 -0.2290155098607514 0.09846744709391327
         0.6184533047489897 0.1836283463962371";
-    let paths = PathBatch::golden(&[P, Q]);
+    let paths = PathBatch::reference_paths(&[P, Q]);
     let (p, q) = (paths.path(0), paths.path(1));
     for (order, golden) in [(0, ORDER_0), (2, ORDER_2)] {
         let slopes = kernel(order).slopes(&[(p, q), (q, p)], &[1.0, 2.0]);
-        for (at, golden) in numbers::<f64>(golden).into_iter().enumerate() {
+        for (at, golden) in parse_numbers::<f64>(golden).into_iter().enumerate() {
             assert!((slopes[0].0[at] - golden).abs() < 1e-12, "{order} {at}");
             assert!(
                 (slopes[1].1[at] - 2.0 * golden).abs() < 2e-12,
@@ -66,7 +66,10 @@ fn slopes_are_the_golden_ones() {
 
 #[test]
 fn losses_are_the_golden_ones() {
-    let (real, generated) = (PathBatch::golden(&[P, R2]), PathBatch::golden(&[Q, G2]));
+    let (real, generated) = (
+        PathBatch::reference_paths(&[P, R2]),
+        PathBatch::reference_paths(&[Q, G2]),
+    );
     let loss = |statistic, order| {
         SignatureKernelLoss::new(statistic, options(order), &real).value(&generated)
     };
@@ -81,11 +84,11 @@ fn loss(statistic: KernelStatistic) -> Rc<SignatureKernelLoss> {
         .flat_map(|path| {
             let times = (0..16).map(|i| i as f32 / 15.0);
             times
-                .chain(testing::filled(16, 50 + path))
+                .chain(testing::random_values(16, 50 + path))
                 .collect::<Vec<_>>()
         })
         .collect();
-    let options = KernelOptions {
+    let options = SignatureKernelOptions {
         sigma: 0.8,
         order: 1,
         points: 11,
@@ -102,18 +105,20 @@ fn loss(statistic: KernelStatistic) -> Rc<SignatureKernelLoss> {
 fn gradients_are_those_of_finite_differences() {
     for statistic in [KernelStatistic::Mmd, KernelStatistic::Scoring] {
         let loss = loss(statistic);
-        testing::check_gradients(&[[6, 15].into()], |pass, v| kernel_loss(pass, &v[0], &loss));
+        testing::check_gradients(&[[6, 15].into()], |pass, v| {
+            loss_of_signature_kernels(pass, &v[0], &loss)
+        });
     }
 }
 
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
-    let values = testing::filled(6 * 15, 1);
+    let values = testing::random_values(6 * 15, 1);
     let run = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build().unwrap().install(|| {
             let output = PathBatch::generated(&values, 15);
-            let options = KernelOptions {
+            let options = SignatureKernelOptions {
                 paths: 6,
                 ..options(2)
             };
@@ -128,9 +133,9 @@ fn one_and_two_threads_give_the_same_bits() {
 fn what_the_loss_does_not_see_has_no_gradient() {
     let loss = loss(KernelStatistic::Mmd);
     let (_, grads) = testing::backward(
-        &[(&testing::filled(6 * 15, 1), [6, 15].into())],
+        &[(&testing::random_values(6 * 15, 1), [6, 15].into())],
         &[1.0],
-        |pass, v| kernel_loss(pass, &v[0], &loss),
+        |pass, v| loss_of_signature_kernels(pass, &v[0], &loss),
     );
     for (at, grad) in grads[0].iter().enumerate() {
         let is_seen = at / 15 < 5 && at % 15 < 10;
@@ -141,9 +146,9 @@ fn what_the_loss_does_not_see_has_no_gradient() {
 #[test]
 fn one_generated_path_is_compared_with_real_ones_alone() {
     let loss = loss(KernelStatistic::Scoring);
-    let output = testing::filled(15, 3);
+    let output = testing::random_values(15, 3);
     let value = testing::forward(&[(&output, [1, 15].into())], |pass, v| {
-        kernel_loss(pass, &v[0], &loss)
+        loss_of_signature_kernels(pass, &v[0], &loss)
     });
     let generated = loss.seen(&output, 15);
     let kernel = loss
@@ -155,10 +160,10 @@ fn one_generated_path_is_compared_with_real_ones_alone() {
 #[test]
 fn not_a_number_stays_one() {
     let loss = loss(KernelStatistic::Mmd);
-    let mut output = testing::filled(30, 3);
+    let mut output = testing::random_values(30, 3);
     output[4] = f32::NAN;
     let value = testing::forward(&[(&output, [2, 15].into())], |pass, v| {
-        kernel_loss(pass, &v[0], &loss)
+        loss_of_signature_kernels(pass, &v[0], &loss)
     });
     assert!(value[0].is_nan());
 }
@@ -171,12 +176,12 @@ fn problem(
     let rows = (0..real).flat_map(|path| {
         let times = (0..=steps).map(|i| i as f32 / steps as f32);
         times
-            .chain(testing::filled(steps + 1, 50 + path))
+            .chain(testing::random_values(steps + 1, 50 + path))
             .collect::<Vec<_>>()
     });
     let real = PathBatch::from_rows(&rows.collect::<Vec<_>>(), steps + 1);
     let loss = SignatureKernelLoss::new(statistic, options(order), &real);
-    (Rc::new(loss), testing::filled(batch * steps, 3))
+    (Rc::new(loss), testing::random_values(batch * steps, 3))
 }
 
 /// Grids of one cell, of fewer and of more rows than a GPU block has threads, and even and odd numbers of generated
@@ -195,7 +200,7 @@ fn values_and_gradients_of_all_sizes_are_those_of_the_host() {
         let (loss, output) = problem(statistic, size);
         let (value, grads) =
             testing::backward(&[(&output, [batch, steps].into())], &[0.5], |pass, v| {
-                kernel_loss(pass, &v[0], &loss)
+                loss_of_signature_kernels(pass, &v[0], &loss)
             });
         let generated = loss.seen(&output, steps);
         let mut gradient = vec![0.0; output.len()];
@@ -212,10 +217,12 @@ fn values_and_gradients_of_all_sizes_are_those_of_the_host() {
 fn the_order_of_threads_changes_nothing() {
     let (loss, output) = problem(KernelStatistic::Mmd, (3, 3, 20, 1));
     let run = |backwards| {
-        crate::device::cuda::order_backwards(backwards);
+        crate::device::cuda::set_reverse_execution(backwards);
         let leaves: [(&[f32], _); 1] = [(&output, [3, 20].into())];
-        let found = testing::backward(&leaves, &[1.0], |pass, v| kernel_loss(pass, &v[0], &loss));
-        crate::device::cuda::order_backwards(false);
+        let found = testing::backward(&leaves, &[1.0], |pass, v| {
+            loss_of_signature_kernels(pass, &v[0], &loss)
+        });
+        crate::device::cuda::set_reverse_execution(false);
         found
     };
     assert!(run(false) == run(true));

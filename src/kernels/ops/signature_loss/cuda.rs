@@ -12,7 +12,7 @@ use super::{Kind, RbfStatistic, SignatureLoss, SignatureLossKernel};
 use crate::device::cuda::{Launch, THREADS, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
-use crate::ops::path_batch::{generated, kept_on_device};
+use crate::ops::path_batch::{cached_on_device, generated};
 
 /// Number of rows of an array of signatures. The row of an entry is a 1 followed by its channel indices as bits, as in
 /// `kernels.cu`; rows 0 and 1 belong to no entry.
@@ -23,7 +23,7 @@ const PIECE: usize = 33;
 
 /// Values saved for backward, on the device.
 #[derive(Debug)]
-pub struct Saved {
+pub struct SavedOnDevice {
     real: Rc<CudaSlice<f64>>,
     /// Generated paths, `(B, T, 2)`.
     paths: CudaSlice<f64>,
@@ -48,14 +48,14 @@ struct Kernels {
 }
 
 impl SignatureLossKernel for Cuda {
-    type Saved = Saved;
+    type Saved = SavedOnDevice;
 
     fn signature_loss(
         &self,
         output: &Buffer<Self>,
         steps: usize,
         loss: &SignatureLoss,
-    ) -> Result<(Buffer<Self>, Saved)> {
+    ) -> Result<(Buffer<Self>, SavedOnDevice)> {
         let (batch, points) = (self.buffer_len(output) / steps, steps + 1);
         let real = loss.real_on_device()?;
         let paths = generated(output, steps, (batch, points))?;
@@ -66,7 +66,7 @@ impl SignatureLossKernel for Cuda {
             .args((&paths, &mut columns, batch, points))
             .run()?;
         let mut value = self.uninit_buffer(1)?;
-        let mut saved = Saved {
+        let mut saved = SavedOnDevice {
             real,
             paths,
             columns,
@@ -85,7 +85,7 @@ impl SignatureLossKernel for Cuda {
         &self,
         output: &Buffer<Self>,
         steps: usize,
-        (_, saved): (&SignatureLoss, &Saved),
+        (_, saved): (&SignatureLoss, &SavedOnDevice),
         dy: &Buffer<Self>,
         doutput: &mut Buffer<Self>,
     ) -> Result<()> {
@@ -112,14 +112,14 @@ impl SignatureLoss {
     fn real_on_device(&self) -> Result<Rc<CudaSlice<f64>>> {
         // Row 0 is unused and row 1 has the constant term, so one zero is put in front of the mean, and two rows of
         // zeros in front of the signatures, which lack that term.
-        kept_on_device(&self.on_device, || match &self.kind {
+        cached_on_device(&self.on_device, || match &self.kind {
             Kind::TStatistic(mean) => [&[0.0][..], mean].concat(),
             Kind::Rbf(rbf) => [&vec![0.0; 2 * self.count], &rbf.real.values[..]].concat(),
         })
     }
 }
 
-impl Saved {
+impl SavedOnDevice {
     fn t_statistic(&mut self, value: &mut Buffer<Cuda>, batch: usize) -> Result<()> {
         let mut dilations = scratch(batch)?;
         Launch::new("signature_loss_t_statistic")

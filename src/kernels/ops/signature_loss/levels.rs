@@ -3,7 +3,7 @@
 //! Each level is an array of fixed length, so that a signature stays in registers; `ops/signature` computes other sizes
 //! in memory. The entries are vectors with one lane per path.
 
-use crate::ops::signature::Arithmetic;
+use crate::ops::signature::LaneArithmetic;
 
 /// Number of coordinates of a point.
 const CHANNELS: usize = 2;
@@ -67,7 +67,7 @@ fn split<V: Copy, const N: usize>(entries: &[V]) -> ([V; N], &[V]) {
 
 impl<V: Copy> Piece<V> {
     #[inline(always)]
-    pub(super) fn new<A: Arithmetic<Vector = V>>(with: A, d: &[V; CHANNELS]) -> Self {
+    pub(super) fn new<A: LaneArithmetic<Vector = V>>(with: A, d: &[V; CHANNELS]) -> Self {
         let [x, y] = *d;
         let over = |n: f64| {
             let scale = with.splat(1.0 / n);
@@ -77,9 +77,9 @@ impl<V: Copy> Piece<V> {
     }
 }
 
-/// `S ← S ⊗ exp(d)`, in the same form as `Algebra::extend`: `Sₙ += (… (S₁ + d/n) ⊗ d/(n−1) + S₂ …) ⊗ d`.
+/// `S ← S ⊗ exp(d)`, in the same form as `TruncatedTensorAlgebra::extend`: `Sₙ += (… (S₁ + d/n) ⊗ d/(n−1) + S₂ …) ⊗ d`.
 #[inline(always)]
-pub(super) fn extend<A: Arithmetic>(
+pub(super) fn extend<A: LaneArithmetic>(
     with: A,
     s: &mut Levels<A::Vector>,
     Piece([d1, d2, d3, d4]): &Piece<A::Vector>,
@@ -99,7 +99,7 @@ pub(super) fn extend<A: Arithmetic>(
 /// Backward of [`extend`]: `adjoint`, the gradient of the signature after the piece, becomes that of the signature
 /// before it, whose lower levels are `before`. Returns the gradient of d.
 #[inline(always)]
-pub(super) fn retreat<A: Arithmetic>(
+pub(super) fn backward_step<A: LaneArithmetic>(
     with: A,
     before: &Lower<A::Vector>,
     Piece([d1, d2, d3, d4]): &Piece<A::Vector>,
@@ -140,7 +140,7 @@ pub(super) fn retreat<A: Arithmetic>(
 }
 
 #[inline(always)]
-fn sum<A: Arithmetic, const N: usize>(
+fn sum<A: LaneArithmetic, const N: usize>(
     with: A,
     a: &[A::Vector; N],
     b: &[A::Vector; N],
@@ -154,7 +154,7 @@ fn sum<A: Arithmetic, const N: usize>(
 
 /// `before + a ⊗ d`, whose tensor level is one above that of `a`.
 #[inline(always)]
-fn rise<A: Arithmetic, const LOW: usize, const HIGH: usize>(
+fn rise<A: LaneArithmetic, const LOW: usize, const HIGH: usize>(
     with: A,
     before: &[A::Vector; HIGH],
     a: &[A::Vector; LOW],
@@ -172,7 +172,7 @@ fn rise<A: Arithmetic, const LOW: usize, const HIGH: usize>(
 /// Backward of [`rise`], for the gradient `slopes` of its result: returns the gradient of `a`, and adds that of `d` to
 /// `dd`.
 #[inline(always)]
-fn fall<A: Arithmetic, const LOW: usize, const HIGH: usize>(
+fn fall<A: LaneArithmetic, const LOW: usize, const HIGH: usize>(
     with: A,
     slopes: &[A::Vector; HIGH],
     a: &[A::Vector; LOW],

@@ -162,7 +162,7 @@ pub fn signature_loss<D: Kernels>(
     let (data, kept) = pass.device().signature_loss(output.data(), steps, loss)?;
     let (saved, loss, work) = (output.clone(), Rc::clone(loss), loss.work(batch));
     let op = Op::new("signature_loss", work, [output]);
-    pass.finish(op, data, [1], move |slots, dy| {
+    pass.record_op(op, data, [1], move |slots, dy| {
         let device = slots.device().clone();
         let loss = (&*loss, &kept);
         device.signature_loss_backward(saved.data(), steps, loss, dy, slots.of(&saved)?)

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::ops::PathBatch;
     use crate::ops::path_batch::golden::{G2, P, Q, R2};
-    use crate::ops::testing::numbers;
+    use crate::ops::testing::parse_numbers;
 
     #[track_caller]
     fn assert_golden(found: f64, golden: f64) {
@@ -100,10 +100,10 @@ mod tests {
 
     #[test]
     fn dilations_and_phi_are_the_golden_ones() {
-        let signatures = signatures(&PathBatch::golden(&[P, Q]));
+        let signatures = signatures(&PathBatch::reference_paths(&[P, Q]));
         assert_golden(dilation(&signatures[..ENTRIES]), 0.898_090_271_8);
         assert_golden(dilation(&signatures[ENTRIES..]), 0.880_122_176_4);
-        let golden = numbers::<f64>(
+        let golden = parse_numbers::<f64>(
             "1.0 0.8980902718 0.8980902718 0.4032830682 0.5847604488 0.2218056875 0.4032830682",
         );
         for (found, golden) in phi(&signatures[..ENTRIES]).zip(golden) {
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn the_three_terms_are_the_golden_ones() {
         let [real, generated] =
-            [[P, R2], [Q, G2]].map(|paths| mean(&signatures(&PathBatch::golden(&paths))));
+            [[P, R2], [Q, G2]].map(|paths| mean(&signatures(&PathBatch::reference_paths(&paths))));
         let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum();
         assert_golden(product(&real, &real), 2.553_159_586_8);
         assert_golden(product(&real, &generated), 1.826_158_962_0);

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
-use super::levels::{Levels, Piece, extend, retreat};
+use super::levels::{Levels, Piece, backward_step, extend};
 use crate::ops::PathBatch;
 use crate::ops::chunks::map_chunks;
 use crate::ops::signature::{
-    Algebra, Arithmetic, Doubles, add_difference, increments, rows_of, to_lanes,
+    Doubles, LaneArithmetic, TruncatedTensorAlgebra, add_difference, increments, rows_of, to_lanes,
 };
-use crate::ops::simd::{simd_vectors, wide_lanes};
+use crate::ops::simd::{dispatch_simd, f64_lanes};
 
 const DEPTH: usize = 4;
 /// Number of entries of a signature: 2 + 4 + 8 + 16.
@@ -18,17 +18,17 @@ pub(super) const ENTRIES: usize = 30;
 
 /// The signatures of the whole paths, `(count, 30)`.
 pub(super) fn signatures(paths: &PathBatch) -> Vec<f64> {
-    let groups = map_chunks(paths.count(), wide_lanes(), work(paths), |group| {
-        simd_vectors(Forward { paths, group })
+    let groups = map_chunks(paths.count(), f64_lanes(), work(paths), |group| {
+        dispatch_simd(Forward { paths, group })
     });
     groups.concat()
 }
 
 /// The gradients of the points, `(count, points, 2)`, from `slopes`, those of the signatures, `(count, 30)`.
 pub(super) fn signatures_backward(paths: &PathBatch, slopes: &[f64]) -> Vec<f64> {
-    let groups = map_chunks(paths.count(), wide_lanes(), work(paths), |group| {
+    let groups = map_chunks(paths.count(), f64_lanes(), work(paths), |group| {
         let slopes = &slopes[group.start * ENTRIES..group.end * ENTRIES];
-        simd_vectors(Backward {
+        dispatch_simd(Backward {
             paths,
             slopes,
             group,
@@ -82,7 +82,7 @@ impl WithSimd for Backward<'_> {
         let mut adjoint = Levels::from_entries(&slopes);
         let mut gradient = vec![with.splat(0.0); (pieces.len() + 1) * PathBatch::CHANNELS];
         for (step, (d, before)) in pieces.iter().zip(&before).enumerate().rev() {
-            let dd = retreat(with, before, &Piece::new(with, d), &mut adjoint);
+            let dd = backward_step(with, before, &Piece::new(with, d), &mut adjoint);
             add_difference(with, &mut gradient[step * PathBatch::CHANNELS..], &dd);
         }
         rows_of::<Doubles<S>>(&gradient, self.group.len())
@@ -91,14 +91,18 @@ impl WithSimd for Backward<'_> {
 
 /// The increments of the paths from `first` on, `(points − 1, 2)`, one path per lane.
 #[inline(always)]
-fn steps<A: Arithmetic<Number = f64>>(with: A, paths: &PathBatch, first: usize) -> Vec<A::Vector> {
+fn steps<A: LaneArithmetic<Number = f64>>(
+    with: A,
+    paths: &PathBatch,
+    first: usize,
+) -> Vec<A::Vector> {
     let size = (paths.points(), PathBatch::CHANNELS);
     increments(with, paths.values(), size, first)
 }
 
 /// Floating-point operations of extending a signature by one piece, per path.
 pub(super) fn extension_flop() -> usize {
-    Algebra::new(PathBatch::CHANNELS, DEPTH).flop()
+    TruncatedTensorAlgebra::new(PathBatch::CHANNELS, DEPTH).flop()
 }
 
 /// Cost of the computation, as the number of values of an elementwise loop that takes as long.

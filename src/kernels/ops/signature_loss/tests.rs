@@ -22,7 +22,7 @@ fn all(real: &PathBatch) -> Vec<Rc<SignatureLoss>> {
 fn real(count: u64, points: usize) -> PathBatch {
     let rows = (0..count).flat_map(|path| {
         let times = (0..points).map(|i| i as f32 / (points - 1) as f32);
-        let values = testing::filled(points, 50 + path);
+        let values = testing::random_values(points, 50 + path);
         times.chain(values).collect::<Vec<_>>()
     });
     PathBatch::from_rows(&rows.collect::<Vec<_>>(), points)
@@ -30,14 +30,17 @@ fn real(count: u64, points: usize) -> PathBatch {
 
 #[test]
 fn losses_are_the_golden_ones() {
-    let generated = PathBatch::golden(&[Q, G2]);
+    let generated = PathBatch::reference_paths(&[Q, G2]);
     let golden = [
         -0.139_302_467_4,
         -0.605_912_007_2,
         0.707_765_871_7,
         0.738_904_307_1,
     ];
-    for (loss, golden) in all(&PathBatch::golden(&[P, R2])).iter().zip(golden) {
+    for (loss, golden) in all(&PathBatch::reference_paths(&[P, R2]))
+        .iter()
+        .zip(golden)
+    {
         let (value, _) = loss.value(&generated);
         assert!((value - golden).abs() < 1e-9, "{value} instead of {golden}");
     }
@@ -58,14 +61,14 @@ fn the_gradient_of_the_t_statistic_is_that_of_pytorch() {
     // From benches/peers, in double precision:
     // g = torch.tensor([[-.3, .4, .1, -.6], [.1, -.5, -.2, .3]], requires_grad=True)
     // paths.TStatistic(golden.REAL)(paths.to_paths(g)).backward()
-    let loss = &all(&PathBatch::golden(&[P, R2]))[0];
+    let loss = &all(&PathBatch::reference_paths(&[P, R2]))[0];
     let output = [-0.3, 0.4, 0.1, -0.6, 0.1, -0.5, -0.2, 0.3];
     let (_, grads) = testing::backward(&[(&output, [2, 4].into())], &[1.0], |pass, v| {
         signature_loss(pass, &v[0], loss)
     });
     testing::assert_close(
         &grads[0],
-        &testing::numbers(
+        &testing::parse_numbers(
             "0.03956691 0.058128817 0.057369127 -1.0899321 0.027532465 0.024159704 0.03453881
              -1.1707925",
         ),
@@ -76,7 +79,7 @@ fn the_gradient_of_the_t_statistic_is_that_of_pytorch() {
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
     let real = real(20, 40);
-    let output = testing::filled(70 * 39, 1);
+    let output = testing::random_values(70 * 39, 1);
     let run = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build().unwrap().install(|| {
@@ -94,7 +97,7 @@ fn one_and_two_threads_give_the_same_bits() {
 
 #[test]
 fn equal_distributions_are_no_infinite_slope() {
-    let generated = PathBatch::generated(&testing::filled(12, 1), 6);
+    let generated = PathBatch::generated(&testing::random_values(12, 1), 6);
     let loss = SignatureLoss::rbf(RbfStatistic::TruncatedMmd, 1.0, &generated);
     let (value, saved) = loss.value(&generated);
     assert!((value - 1e-4).abs() < 1e-12, "{value}");
@@ -128,13 +131,13 @@ fn values_and_gradients_of_all_sizes_are_those_of_the_host() {
     for (count, batch, steps) in [(40, 37, 6), (3, 2, 150), (5, 1, 1)] {
         let rows = (0..count).flat_map(|path| {
             let times = (0..=steps).map(|i| i as f32 / steps as f32);
-            let values = testing::filled(steps + 1, 50 + path);
+            let values = testing::random_values(steps + 1, 50 + path);
             times
                 .chain(values.into_iter().map(|value| 0.2 * value))
                 .collect::<Vec<_>>()
         });
         let real = PathBatch::from_rows(&rows.collect::<Vec<_>>(), steps + 1);
-        let output: Vec<f32> = testing::filled(batch * steps, 3)
+        let output: Vec<f32> = testing::random_values(batch * steps, 3)
             .iter()
             .map(|v| 0.2 * v)
             .collect();
@@ -158,9 +161,9 @@ fn values_and_gradients_of_all_sizes_are_those_of_the_host() {
 #[cfg(feature = "cuda-stand-in")]
 #[test]
 fn the_order_of_threads_changes_nothing() {
-    let output = testing::filled(37 * 6, 1);
+    let output = testing::random_values(37 * 6, 1);
     let run = |backwards| {
-        crate::device::cuda::order_backwards(backwards);
+        crate::device::cuda::set_reverse_execution(backwards);
         let losses = all(&real(20, 7)).into_iter().map(|loss| {
             let leaves: [(&[f32], _); 1] = [(&output, [37, 6].into())];
             testing::backward(&leaves, &[1.0], |pass, v| {
@@ -168,7 +171,7 @@ fn the_order_of_threads_changes_nothing() {
             })
         });
         let found = losses.collect::<Vec<_>>();
-        crate::device::cuda::order_backwards(false);
+        crate::device::cuda::set_reverse_execution(false);
         found
     };
     assert!(run(false) == run(true));

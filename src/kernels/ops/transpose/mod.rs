@@ -48,7 +48,7 @@ pub fn transpose<D: Kernels>(
     device.transpose(x.data(), dims, (&mut y, Accumulate::Replace))?;
     let ([outer, rows, columns, inner], input) = (dims, x.without_values(&device)?);
     let op = Op::new("transpose", Work::new(0, len), [x]);
-    pass.finish(op, y, shape, move |slots, dy| {
+    pass.record_op(op, y, shape, move |slots, dy| {
         let device = slots.device().clone();
         let slot = slots.entry(&input)?;
         device.transpose(dy, [outer, columns, rows, inner], slot)

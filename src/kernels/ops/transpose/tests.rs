@@ -36,7 +36,7 @@ fn transposing_twice_gives_the_input_back() {
         [[3, 33, 17, 1], [1, 1, 40, 1], [2, 70, 300, 1], [2, 5, 7, 3]]
     {
         let len = outer * rows * columns * inner;
-        let x = testing::filled(len, 1);
+        let x = testing::random_values(len, 1);
         let y = testing::forward(&[(&x, [len].into())], |pass, x| {
             let y = transpose(pass, &x[0], [outer, rows, columns, inner], [len])?;
             transpose(pass, &y, [outer, columns, rows, inner], [len])

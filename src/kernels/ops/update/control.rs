@@ -4,7 +4,7 @@
 use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
 
-use super::table::Listed;
+use super::table::TensorTable;
 use super::{AdamStep, StepControl, StepRules};
 use crate::device::cuda::{Launch, Value, downloaded, scratch, uploaded};
 use crate::device::{Backend, Buffer};
@@ -103,7 +103,7 @@ impl StepControl<Cuda> for Control {
         if self.rules.max_norm.is_none() && !self.rules.scales_loss {
             return self.judge(Launch::new("update_decide").args((Value::NULL, Value::NULL)));
         }
-        let mut listed = Listed::<1>::default();
+        let mut listed = TensorTable::<1>::default();
         for_each_trained(module, |_, parameter| {
             listed.push("decide", device, [grads.of_parameter(parameter)?])
         })?;

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::device::Buffer;
 use crate::ops::chunks::sum_chunks;
-use crate::ops::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_chunk, for_each_item};
+use crate::ops::parallel::{CHUNK, MIN_PARALLEL_LEN, for_each_chunk, for_each_item};
 use crate::ops::simd::simd;
 use crate::ops::{Grads, Module, Result, for_each_trained};
 
@@ -125,7 +125,7 @@ impl UpdateKernel for Cpu {
         let chunks = pairs
             .iter_mut()
             .flat_map(|(x, y)| x.chunks_mut(CHUNK).zip(y.data().chunks(CHUNK)));
-        for_each_item(values >= ELEMENTWISE_LEN, chunks, |(x, y)| {
+        for_each_item(values >= MIN_PARALLEL_LEN, chunks, |(x, y)| {
             simd!({
                 for (x, y) in x.iter_mut().zip(y) {
                     *x = between(*x, *y, weight);

@@ -3,7 +3,7 @@
 use dfdx::tensor::Cuda;
 
 use super::control::{Control, with_control};
-use super::table::Listed;
+use super::table::TensorTable;
 use super::{
     AdamStep, Factors, LionFactors, LionStep, RmspropFactors, RmspropStep, SgdStep, StepRules,
     StepState, UpdateKernel, decays, same_length, stateless,
@@ -59,7 +59,7 @@ impl UpdateKernel for Cuda {
         _factors: &[f32],
         control: Option<&Control>,
     ) -> Result<()> {
-        let mut listed = Listed::<4>::default();
+        let mut listed = TensorTable::<4>::default();
         for_each_trained(module, |index, parameter| {
             let [mean, square] = state.buffers.get(index).ok_or_else(stateless)?;
             let gradient = grads.of_parameter(parameter)?;
@@ -97,7 +97,7 @@ impl UpdateKernel for Cuda {
         control: Option<&Control>,
     ) -> Result<()> {
         let has_momentum = !state.buffers.is_empty();
-        let mut listed = Listed::<3>::default();
+        let mut listed = TensorTable::<3>::default();
         for_each_trained(module, |index, parameter| {
             let gradient = &*grads.of_parameter(parameter)?;
             // Without momentum the kernel does not read this slot, so any address will do.
@@ -133,7 +133,7 @@ impl UpdateKernel for Cuda {
         _factors: &[f32],
         control: Option<&Control>,
     ) -> Result<()> {
-        let mut listed = Listed::<5>::default();
+        let mut listed = TensorTable::<5>::default();
         let (mut is_centred, mut has_momentum) = (false, false);
         for_each_trained(module, |index, parameter| {
             let [square, mean, momentum] = state.buffers.get(index).ok_or_else(stateless)?;
@@ -175,7 +175,7 @@ impl UpdateKernel for Cuda {
         _factors: &[f32],
         control: Option<&Control>,
     ) -> Result<()> {
-        let mut listed = Listed::<3>::default();
+        let mut listed = TensorTable::<3>::default();
         for_each_trained(module, |index, parameter| {
             let [mean] = state.buffers.get(index).ok_or_else(stateless)?;
             let gradient = grads.of_parameter(parameter)?;
@@ -206,7 +206,7 @@ impl UpdateKernel for Cuda {
         weight: f32,
         control: Option<&Control>,
     ) -> Result<()> {
-        let mut listed = Listed::<2>::default();
+        let mut listed = TensorTable::<2>::default();
         for_each_trained(module, |index, parameter| {
             let [average] = averages.buffers.get(index).ok_or_else(stateless)?;
             listed.push("lerp_all", self, [average, parameter.data()])

@@ -29,8 +29,8 @@ use super::{Grads, Module, OpError, Parameter, Result, Shape};
 use crate::device::{Backend, Buffer};
 
 impl<D: UpdateKernel> Grads<D> {
-    /// `Σ g²` of the gradient of a parameter, in f64 and a fixed order. For gradients made with [`Grads::for_norms`]
-    /// the sum may already have been computed while the gradient was written.
+    /// `Σ g²` of the gradient of a parameter, in f64 and a fixed order. For gradients made with
+    /// [`Grads::recording_squares`] the sum may already have been computed while the gradient was written.
     pub fn sum_of_squares(&mut self, parameter: &Parameter<D>) -> Result<f64> {
         if let Some(squares) = self.squares.of(parameter.token()) {
             return Ok(squares);
@@ -179,7 +179,7 @@ pub trait UpdateKernel: Backend {
 
     /// One step of `RMSprop` for all parameters. The state has mean square v, mean m and momentum b, zeros before the
     /// first step. The buffer of the mean is empty unless the step is centred, that of the momentum if there is none
-    /// ([`StepState::begin_with`]). `factors` as in [`UpdateKernel::adam_steps`].
+    /// ([`StepState::init_zeros_of`]). `factors` as in [`UpdateKernel::adam_steps`].
     ///
     /// `g += wd p; v = αv + (1-α)g²; m += (1-α)(g-m); b = μb + g / (√(v - m²) + ε); p -= lr b`, with m = 0 unless centred.
     fn rmsprop_steps(

@@ -31,14 +31,14 @@ fn add_squares(x: &[f32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::filled;
+    use crate::ops::testing::random_values;
 
     #[test]
     fn sums_of_all_lengths_are_those_of_the_definition() {
         for len in [0, 1, 3, 7, 8, 9, 31, 32, 33, 1000, 4099] {
             // Includes values whose squares overflow or underflow f32.
             for factor in [1e-30, 1.0, 1e30] {
-                let x: Vec<f32> = filled(len, 1).iter().map(|x| x * factor).collect();
+                let x: Vec<f32> = random_values(len, 1).iter().map(|x| x * factor).collect();
                 let expected: f64 = x.iter().map(|x| f64::from(*x).powi(2)).sum();
                 let found = squares(&x);
                 assert!((found - expected).abs() <= 1e-13 * expected, "{found:e}");

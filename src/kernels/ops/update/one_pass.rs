@@ -5,7 +5,7 @@ use std::mem::take;
 use dfdx::tensor::Cpu;
 
 use super::{StepState, decays, factor, same_length, stateless};
-use crate::ops::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_item};
+use crate::ops::parallel::{CHUNK, MIN_PARALLEL_LEN, for_each_item};
 use crate::ops::{Grads, Module, Result, for_each_trained};
 
 /// One parameter with its gradient and its `N` state buffers, or a chunk of them.
@@ -63,7 +63,7 @@ pub(super) fn for_all<const N: usize>(
         kernel(part.parameter, part.gradient, part.state, part.terms);
     };
     let values: usize = all.iter().map(|operands| operands.parameter.len()).sum();
-    let large = values >= ELEMENTWISE_LEN;
+    let large = values >= MIN_PARALLEL_LEN;
     let chunk = if large { CHUNK } else { usize::MAX };
     let chunks = all.iter_mut().flat_map(|all| all.chunks(chunk));
     for_each_item(large, chunks, call);
@@ -125,7 +125,7 @@ mod tests {
 
     use super::*;
     use crate::device::Backend;
-    use crate::ops::testing::filled;
+    use crate::ops::testing::random_values;
     use crate::ops::update::{AdamStep, UpdateKernel};
     use crate::ops::{Layout, Parameter, Path};
 
@@ -148,20 +148,26 @@ mod tests {
         CHUNK + 1,
         31,
         2 * CHUNK + 5,
-        ELEMENTWISE_LEN,
+        MIN_PARALLEL_LEN,
     ];
 
     fn many(device: &Cpu) -> Many {
         let parameter = |(len, seed): (&usize, u64)| {
-            Parameter::new(device, &filled(*len, seed), [*len].into(), Layout::Plain).unwrap()
+            Parameter::new(
+                device,
+                &random_values(*len, seed),
+                [*len].into(),
+                Layout::Plain,
+            )
+            .unwrap()
         };
         Many(LENGTHS.iter().zip(0..).map(parameter).collect())
     }
 
     fn gradients(device: &Cpu, many: &Many, first_seed: u64) -> Grads<Cpu> {
-        let mut grads = Grads::for_norms(device);
+        let mut grads = Grads::recording_squares(device);
         for (parameter, seed) in many.0.iter().zip(first_seed..) {
-            **grads.of_parameter(parameter).unwrap() = filled(parameter.len(), seed);
+            **grads.of_parameter(parameter).unwrap() = random_values(parameter.len(), seed);
         }
         grads
     }
@@ -177,7 +183,7 @@ mod tests {
         };
         for (model, first) in models.iter_mut().zip(0..) {
             let mut state = StepState::<Cpu, 2>::default();
-            state.begin(&device, model).unwrap();
+            state.init_zeros(&device, model).unwrap();
             for number in 1..4 {
                 let mut grads = gradients(&device, model, 100 * number + first);
                 let step = (AdamStep::new(0.1, (0.9, 0.999), 1e-8, 0.01, number), 0.0);
@@ -203,7 +209,7 @@ mod tests {
     fn a_step_that_cannot_be_done_changes_nothing() {
         let device = Cpu::open(0).unwrap();
         let (mut all, mut state) = (many(&device), StepState::<Cpu, 2>::default());
-        state.begin(&device, &mut all).unwrap();
+        state.init_zeros(&device, &mut all).unwrap();
         let mut grads = gradients(&device, &all, 100);
         let before: Vec<_> = all.0.iter().map(|p| p.data().to_vec()).collect();
         state.buffers.truncate(LENGTHS.len() - 1);

@@ -7,7 +7,7 @@ use crate::ops::{Module, Result, for_each_trained};
 /// State of an optimizer or an average: `N` buffers per parameter, in the model's order.
 #[derive(Debug, Clone)]
 pub struct StepState<D: UpdateKernel, const N: usize> {
-    /// The buffers of each parameter; empty before [`StepState::begin`], or if there is no state.
+    /// The buffers of each parameter; empty before [`StepState::init_zeros`], or if there is no state.
     pub buffers: Vec<[Buffer<D>; N]>,
 }
 
@@ -32,15 +32,15 @@ impl<D: UpdateKernel, const N: usize> StepState<D, N> {
     ///
     /// # Errors
     /// Any error of the device.
-    pub fn begin(&mut self, device: &D, module: &mut dyn Module<D>) -> Result<()> {
-        self.begin_with(device, module, [true; N])
+    pub fn init_zeros(&mut self, device: &D, module: &mut dyn Module<D>) -> Result<()> {
+        self.init_zeros_of(device, module, [true; N])
     }
 
-    /// As [`StepState::begin`], but only buffers with `used[i]` are allocated; the others have no values.
+    /// As [`StepState::init_zeros`], but only buffers with `used[i]` are allocated; the others have no values.
     ///
     /// # Errors
     /// Any error of the device.
-    pub fn begin_with(
+    pub fn init_zeros_of(
         &mut self,
         device: &D,
         module: &mut dyn Module<D>,

@@ -1,4 +1,4 @@
-//! [`Listed`]: the addresses of all tensors of a step, so that one launch changes all of them.
+//! [`TensorTable`]: the addresses of all tensors of a step, so that one launch changes all of them.
 
 use std::rc::Rc;
 
@@ -21,13 +21,13 @@ const BLOCKS: usize = 1 << 13;
 /// The addresses are used after the buffers were visited: the caller keeps all buffers borrowed until the launch is
 /// queued, and memory is freed in stream order.
 #[derive(Debug, Default)]
-pub(super) struct Listed<const SLOTS: usize> {
+pub(super) struct TensorTable<const SLOTS: usize> {
     lengths: Vec<usize>,
     addresses: Vec<[u64; SLOTS]>,
     decays: Vec<bool>,
 }
 
-impl<const SLOTS: usize> Listed<SLOTS> {
+impl<const SLOTS: usize> TensorTable<SLOTS> {
     /// Adds a parameter with weight decay; `buffers` are its slots, all of the same length.
     pub(super) fn push(
         &mut self,

@@ -1,6 +1,6 @@
 use super::*;
-use crate::ops::conformance::One;
-use crate::ops::testing::{self, TestDevice, assert_close, filled};
+use crate::ops::conformance::SingleParameterModel;
+use crate::ops::testing::{self, TestDevice, assert_close, random_values};
 
 const START: [f32; 4] = [1.0, -2.0, 0.5, 3.0];
 
@@ -19,11 +19,11 @@ fn a_step_of_lion_is_0_where_nothing_is_to_be_learned_and_shows_a_divergence() {
         weight_decay: 0.0,
         ..LION
     };
-    let mut model = One::new(&device, START.to_vec()).unwrap();
+    let mut model = SingleParameterModel::new(&device, START.to_vec()).unwrap();
     let gradient = vec![0.0, -0.0, f32::NAN, f32::INFINITY];
     let mut grads = model.gradients(&device, gradient).unwrap();
     let mut state = StepState::default();
-    state.begin(&device, &mut model).unwrap();
+    state.init_zeros(&device, &mut model).unwrap();
     let done = device.lion_steps(&mut model, &mut grads, &mut state, step, &[], None);
     done.unwrap();
     let values = model.values(&device).unwrap();
@@ -42,7 +42,7 @@ fn plain_sgd_needs_no_state() {
         weight_decay: 0.1,
         only_matrices: false,
     };
-    let mut model = One::new(&device, START.to_vec()).unwrap();
+    let mut model = SingleParameterModel::new(&device, START.to_vec()).unwrap();
     let mut grads = model.gradients(&device, vec![1.0; 4]).unwrap();
     let mut none = StepState::default();
     let done = device.sgd_steps(&mut model, &mut grads, &mut none, step, &[], None);
@@ -67,7 +67,7 @@ fn elementwise_updates_do_what_they_say() {
     device.add_scaled(&mut x, &y, -0.5).unwrap();
     let values = |x: &Buffer<TestDevice>| device.download(x).unwrap();
     assert_close(&values(&x), &[1.5, -5.0, -0.5, 4.0], 0.0);
-    let mut model = One::new(&device, vec![1.0, 2.0, 3.0, 4.0]).unwrap();
+    let mut model = SingleParameterModel::new(&device, vec![1.0, 2.0, 3.0, 4.0]).unwrap();
     let mut averages = StepState::new(vec![[x]]);
     for (weight, expected) in [
         (0.25, [1.375, -3.25, 0.375, 4.0]),
@@ -101,7 +101,7 @@ fn large_buffers_give_the_same_bits_with_one_thread_and_two() {
 fn unequal_lengths_are_refused() {
     let device = testing::device();
     let mut averages = StepState::new(vec![[device.zeros_buffer(3).unwrap()]]);
-    let mut model = One::new(&device, vec![0.0; 4]).unwrap();
+    let mut model = SingleParameterModel::new(&device, vec![0.0; 4]).unwrap();
     let refused = device.lerp_all(&mut averages, &mut model, 0.5, None);
     assert_eq!(refused.unwrap_err().to_string(), "lerp_all: 4 values for 3");
 }
@@ -113,7 +113,7 @@ const LENGTHS: [usize; 9] = [0, 1, 3, 31, 33, 1025, 4096, 4097, 9_000];
 fn a_sum_of_squares_is_whole_at_every_length() {
     let device = testing::device();
     for len in LENGTHS {
-        let values = filled(len, 5);
+        let values = random_values(len, 5);
         let expected: f64 = values.iter().map(|x| f64::from(*x).powi(2)).sum();
         let found = device
             .sum_of_squares(&device.upload(values).unwrap())
@@ -127,11 +127,11 @@ fn a_sum_of_squares_is_whole_at_every_length() {
 
 /// Parameters and state after updates of every kind, in sequence, on one device.
 fn updated<D: UpdateKernel>(device: &D, len: usize) -> Vec<Vec<f32>> {
-    let [mean, x, average] = [3, 3, 4].map(|seed| device.upload(filled(len, seed)).unwrap());
-    let squares = filled(len, 4).into_iter().map(f32::abs);
+    let [mean, x, average] = [3, 3, 4].map(|seed| device.upload(random_values(len, seed)).unwrap());
+    let squares = random_values(len, 4).into_iter().map(f32::abs);
     let square = device.upload(squares.collect()).unwrap();
-    let mut model = One::new(device, filled(len, 1)).unwrap();
-    let mut grads = model.gradients(device, filled(len, 2)).unwrap();
+    let mut model = SingleParameterModel::new(device, random_values(len, 1)).unwrap();
+    let mut grads = model.gradients(device, random_values(len, 2)).unwrap();
     let mut state = StepState::new(vec![[mean, square]]);
     let adam = (AdamStep::new(0.1, (0.9, 0.999), 1e-8, 0.1, 7), 0.0);
     let done = device.adam_steps(&mut model, &mut grads, &mut state, adam, &[], None);
@@ -160,7 +160,7 @@ fn updated<D: UpdateKernel>(device: &D, len: usize) -> Vec<Vec<f32>> {
     let mut moved = Vec::new();
     for used in [[true, false, true], [true, true, false], [true; 3]] {
         let mut state = StepState::default();
-        state.begin_with(device, &mut model, used).unwrap();
+        state.init_zeros_of(device, &mut model, used).unwrap();
         let done = device.rmsprop_steps(&mut model, &mut grads, &mut state, rmsprop, &[], None);
         done.unwrap();
         moved.extend(state.buffers.remove(0));
@@ -172,7 +172,7 @@ fn updated<D: UpdateKernel>(device: &D, len: usize) -> Vec<Vec<f32>> {
         let done = device.lerp_all(&mut averages, &mut model, weight, None);
         done.unwrap();
     }
-    let g = device.upload(filled(len, 2)).unwrap();
+    let g = device.upload(random_values(len, 2)).unwrap();
     let mut x = x;
     device.scale(&mut x, 0.3).unwrap();
     device.add_scaled(&mut x, &g, 0.7).unwrap();

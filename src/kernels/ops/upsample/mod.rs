@@ -60,7 +60,7 @@ pub fn upsample_bilinear<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<V
     let values = 4 * x.shape().len();
     let input = x.without_values(pass.device())?;
     let op = Op::new("upsample_bilinear", Work::new(9 * values, 8 * values), [x]);
-    pass.finish(op, y, [b, 2 * h, 2 * w, c], move |grads, dy| {
+    pass.record_op(op, y, [b, 2 * h, 2 * w, c], move |grads, dy| {
         let device = grads.device().clone();
         device.upsample_bilinear_backward(dims, dy, grads.entry(&input)?)
     })
@@ -92,7 +92,7 @@ pub fn upsample_nearest<D: Kernels>(
         Work::new(0, factor * factor * x.shape().len()),
         [x],
     );
-    pass.finish(op, y, [b, factor * h, factor * w, c], move |grads, dy| {
+    pass.record_op(op, y, [b, factor * h, factor * w, c], move |grads, dy| {
         let device = grads.device().clone();
         device.upsample_nearest_backward(dims, factor, dy, grads.entry(&input)?)
     })

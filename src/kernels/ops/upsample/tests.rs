@@ -1,5 +1,5 @@
 use super::*;
-use crate::ops::testing::{self, assert_close, numbers};
+use crate::ops::testing::{self, assert_close, parse_numbers};
 
 #[test]
 fn values_and_gradient_are_those_of_pytorch() {
@@ -12,7 +12,7 @@ fn values_and_gradient_are_those_of_pytorch() {
         &seed,
         |pass, x| upsample_bilinear(pass, &x[0]),
     );
-    let expected = numbers(
+    let expected = parse_numbers(
         "1.0 -0.2 -1.4 -1.0 1.0 3.0 0.8333333 0.5 0.1666667 0.3333333 1.0 1.6666667 0.6666666 1.2
          1.7333335 1.6666666 1.0 0.3333333 0.5 1.9 3.3 3.0 1.0 -1.0",
     );
@@ -49,7 +49,7 @@ fn a_ramp_stays_a_ramp_and_backward_is_the_transpose() {
             (0..b * rows * columns * c).map(value).collect::<Vec<f32>>()
         };
         let x = values(h, w, h, w);
-        let weights = testing::filled(4 * x.len(), 1);
+        let weights = testing::random_values(4 * x.len(), 1);
         let (y, grads) = testing::backward(&[(&x, [b, h, w, c].into())], &weights, |pass, x| {
             upsample_bilinear(pass, &x[0])
         });
@@ -58,7 +58,7 @@ fn a_ramp_stays_a_ramp_and_backward_is_the_transpose() {
             let terms = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b));
             terms.sum::<f64>()
         };
-        let random = testing::filled(x.len(), 2);
+        let random = testing::random_values(x.len(), 2);
         let up = testing::forward(&[(&random, [b, h, w, c].into())], |pass, x| {
             upsample_bilinear(pass, &x[0])
         });

@@ -2,7 +2,7 @@
 #![expect(clippy::float_cmp, reason = "these values are exact")]
 
 use super::*;
-use crate::compare::golden::main;
+use crate::compare::golden::main_side;
 use crate::compare::{CellPair, Comparison, Design, Options, Side, Test, ThresholdSource};
 use crate::results::IntervalKind;
 
@@ -17,7 +17,7 @@ fn noise(run: &BlockRow, side: usize) -> f64 {
 
 /// A side of twelve runs a cell whose costs are `set`; the times are those of the golden results.
 fn side(after: usize, set: impl Fn(&mut BlockRow)) -> Side {
-    let mut side = main();
+    let mut side = main_side();
     for row in &mut side.set.blocks {
         row.start_s = row.start_s.map(|start| start + 15.0 * after as f64);
         row.cpu_s = Some(60.0 * noise(row, after));
@@ -271,7 +271,7 @@ fn pairs_that_ended_when_a_time_was_sure_are_tested_by_bets() {
 
 #[test]
 fn memory_is_the_larger_peak_and_needs_no_validation() {
-    let mut row = main().set.blocks[0].clone();
+    let mut row = main_side().set.blocks[0].clone();
     for (train, validation, expected) in [
         (Some(3), Some(5), Some(5.0)),
         (Some(7), Some(5), Some(7.0)),

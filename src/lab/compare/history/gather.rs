@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use crate::base::statistics::median;
 use crate::compare::cells::{Cell, cells};
 use crate::compare::commit::{copied, joined};
-use crate::compare::floor::{Floor, Floors};
+use crate::compare::floor::{CellNoiseFloor, CellNoiseFloors};
 use crate::compare::verdict::threshold;
 use crate::compare::{Design, Side, Threshold};
-use crate::plan::Only;
+use crate::plan::CellFilter;
 use crate::results::git::{LoggedCommit, Repository};
 use crate::results::{
     BlockRow, CellInfo, Environment, PlanFile, ResultSet, ResultsError, grouped, read_times,
@@ -75,7 +75,7 @@ impl Gathered {
         &mut self,
         (repository, folder): (&Repository, &str),
         commit: &LoggedCommit,
-        only: Option<&Only>,
+        only: Option<&CellFilter>,
     ) -> Result<(), String> {
         let Some(set) = times_of(repository, commit, folder)? else {
             return Ok(());
@@ -86,7 +86,7 @@ impl Gathered {
             None => true,
             Some(chosen) => chosen
                 .as_ref()
-                .is_some_and(|one| one.holds(&cell.info.axes)),
+                .is_some_and(|one| one.selects_cell(&cell.info.axes)),
         };
         let mut all = cells(&set);
         all.retain(is_chosen);
@@ -141,7 +141,7 @@ impl Gathered {
     /// commit, which define the cells and the threshold.
     pub(super) fn finish(self, name: &str, newest: &Side) -> Vec<History> {
         let histories = self.machines.into_iter().map(|(env_id, mut machine)| {
-            let floors = Floors::new(&newest.noise, &env_id);
+            let floors = CellNoiseFloors::new(&newest.noise, &env_id);
             let mut cells = machine.cells(&newest.set.plan, &floors);
             judge(&mut cells);
             History {
@@ -193,7 +193,7 @@ fn class(cell: &Cell<'_>, runs: &[&BlockRow]) -> Class {
 impl Machine {
     /// The machine's cells in plan order; of several histories with the same key (other threads or precision, for
     /// example) the newest comes last.
-    fn cells(&mut self, plan: &PlanFile, floors: &Floors) -> Vec<CellHistory> {
+    fn cells(&mut self, plan: &PlanFile, floors: &CellNoiseFloors) -> Vec<CellHistory> {
         let places = plan.cells.iter().map(|cell| &*cell.key).zip(0..);
         let places: BTreeMap<&str, usize> = places.collect();
         let last = |series: &Series| series.points.last().map_or(0, |point| point.session);
@@ -223,7 +223,7 @@ impl Machine {
 }
 
 /// The smallest relative difference that matters between two sessions.
-fn least(plan: &PlanFile, floor: Floor) -> Threshold {
+fn least(plan: &PlanFile, floor: CellNoiseFloor) -> Threshold {
     threshold(Design::Sessions, plan.threshold(), floor)
 }
 
@@ -231,7 +231,9 @@ fn least(plan: &PlanFile, floor: Floor) -> Threshold {
 fn label(plan: &PlanFile, cell: &CellInfo) -> String {
     let axes = plan.axes.iter().zip(&cell.axes);
     let told = axes.filter(|(axis, value)| axis.values.len() > 1 && !value.is_empty());
-    let words: Vec<String> = told.map(|(axis, value)| axis.words(value)).collect();
+    let words: Vec<String> = told
+        .map(|(axis, value)| axis.display_value(value))
+        .collect();
     if words.is_empty() {
         cell.key.clone()
     } else {

@@ -7,7 +7,7 @@ mod series;
 mod simulation;
 
 use crate::diag::Failure;
-use crate::plan::Only;
+use crate::plan::CellFilter;
 use crate::results::git::{GitError, LoggedCommit, Repository};
 
 use super::Side;
@@ -39,7 +39,7 @@ impl Histories {
     pub fn read(
         name: Option<&str>,
         since: Option<&str>,
-        only: Option<&Only>,
+        only: Option<&CellFilter>,
     ) -> Result<Self, Failure> {
         let path = name.map(|name| format!("HEAD:{name}"));
         let source = of_ref(name.unwrap_or("HEAD"), path.as_deref().unwrap_or("HEAD"))?;
@@ -71,7 +71,7 @@ impl Histories {
         experiment: &Experiment,
         newest: &Side,
         since: Option<&str>,
-        only: Option<&Only>,
+        only: Option<&CellFilter>,
     ) -> Result<(), Failure> {
         let Place::Commit {
             repository,
@@ -104,8 +104,8 @@ fn commits(
     let failure = |error: GitError| {
         let title = error.to_string();
         match error {
-            GitError::UnknownReference { advice, .. } => Failure::plain(title, advice),
-            _ => Failure::plain(title, None),
+            GitError::UnknownReference { advice, .. } => Failure::without_source(title, advice),
+            _ => Failure::without_source(title, None),
         }
     };
     let file = joined(folder, "blocks.csv");

@@ -2,7 +2,7 @@
 
 use crate::base::statistics::{median, quantile, range};
 use crate::compare::Ratio;
-use crate::results::{BOOTSTRAP_FROM, IntervalKind, bootstrap_stream};
+use crate::results::{IntervalKind, MIN_RUNS_FOR_BOOTSTRAP, bootstrap_stream};
 
 use super::Dice;
 
@@ -49,7 +49,7 @@ pub(in crate::compare) fn ratio_of_runs(sides: Sides<'_>, resampled: &[f64]) -> 
     let value = median(usable.after)? / median(usable.before)?;
     let (kind, (low, high)) = match sides.fewer() {
         1 if sides.before.len() == sides.after.len() => (IntervalKind::Single, (value, value)),
-        1..BOOTSTRAP_FROM => (IntervalKind::Range, range_of_ratios(sides)?),
+        1..MIN_RUNS_FOR_BOOTSTRAP => (IntervalKind::Range, range_of_ratios(sides)?),
         _ => (IntervalKind::Bootstrap95, percentiles(resampled)?),
     };
     Some(Ratio {

@@ -5,11 +5,11 @@ use crate::compare::statistics::{
     Dice, Draws, Permuted, Stratum, detectable_mean, percentiles, permute, ratio_of_runs,
 };
 use crate::compare::{Design, MatrixJudgement, Ratio};
-use crate::results::{BOOTSTRAP_FROM, IntervalKind, bootstrap_stream};
+use crate::results::{IntervalKind, MIN_RUNS_FOR_BOOTSTRAP, bootstrap_stream};
 
 use super::cell::TestedRatio;
 use super::samples::{ALPHA, Family, Samples, VERDICT_STREAM, threshold};
-use crate::compare::floor::Floor;
+use crate::compare::floor::CellNoiseFloor;
 
 /// Values are clipped at this distance from the median, in median absolute deviations.
 const CLIP: f64 = 3.0;
@@ -138,16 +138,16 @@ fn design(cells: &[&Samples]) -> Design {
 /// Noise floor of the mean. Between sessions it is the mean of the cells' floors. Within a session it is that mean divided by
 /// the square root of the number of cells, because noise within a session is independent between cells and averages out. No
 /// floor if a cell has none.
-fn floor(cells: &[&Samples]) -> Floor {
+fn floor(cells: &[&Samples]) -> CellNoiseFloor {
     let mean_of = |of: fn(&Samples) -> Option<f64>| {
         let floors: Option<Vec<f64>> = cells.iter().map(|cell| of(cell)).collect();
         floors.and_then(|floors| mean(&floors))
     };
     let within = mean_of(|cell| cell.floor.within);
-    Floor {
+    CellNoiseFloor {
         within: within.map(|floor| floor / (cells.len() as f64).sqrt()),
         between: mean_of(|cell| cell.floor.between),
-        ..Floor::default()
+        ..CellNoiseFloor::default()
     }
 }
 
@@ -167,7 +167,7 @@ fn mean_ratio(cells: &[&Samples], drawn: &[&[f64]]) -> Ratio {
     let pairs = cells[0].before.len();
     let is_like = |cell: &&Samples| cell.is_paired() && cell.before.len() == pairs;
     let fewest = cells.iter().map(|cell| cell.sides().fewer()).min();
-    let (kind, ends) = if fewest >= Some(BOOTSTRAP_FROM) {
+    let (kind, ends) = if fewest >= Some(MIN_RUNS_FOR_BOOTSTRAP) {
         (IntervalKind::Bootstrap95, percentiles(&means(drawn)))
     } else if cells.iter().all(is_like) {
         let differences = cells.iter().map(|cell| cell.sides().differences());

@@ -28,11 +28,11 @@ use samples::{EFFORT, Effort, Family};
 pub(super) use quality::{MetricOfSeeds, judge_quality};
 pub(super) use samples::{ALPHA, Samples, VERDICT_STREAM, Verdicts, fewest, threshold};
 pub use samples::{needed_pairs, needed_runs, session_threshold};
-pub use sequential::is_sure;
+pub use sequential::has_sequential_verdict;
 
 /// Settings of a comparison that its verdicts depend on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct VerdictOptions {
     /// The manifest's threshold (0.02 is 2 %).
     pub(super) threshold: Option<f64>,
     /// Number of comparisons that are made together, one for each value of an axis: a false alarm in any of them has a
@@ -41,7 +41,7 @@ pub(super) struct Asked {
 }
 
 /// Returns the verdicts on each cell and on all cells together.
-pub(super) fn judge(samples: &[Samples], asked: Asked) -> Verdicts {
+pub(super) fn judge(samples: &[Samples], asked: VerdictOptions) -> Verdicts {
     let is_counted = |cell: &&Samples| cell.comparable.is_ok();
     let mut designs = samples.iter().filter(is_counted).map(|cell| cell.design);
     if designs.clone().count() > 0 && designs.all(|design| design == Design::UntilSure) {
@@ -91,7 +91,7 @@ fn test(samples: &[Samples], comparisons: usize, effort: Effort) -> Tested {
     }
 }
 
-fn judge_with(samples: &[Samples], asked: Asked, effort: Effort) -> Verdicts {
+fn judge_with(samples: &[Samples], asked: VerdictOptions, effort: Effort) -> Verdicts {
     let tested = test(samples, asked.comparisons, effort);
     let resampled: Vec<Vec<f64>> = samples.iter().map(|cell| cell.resampled(effort)).collect();
     let family = Family::new(samples, &tested, asked);
@@ -112,7 +112,7 @@ fn judge_with(samples: &[Samples], asked: Asked, effort: Effort) -> Verdicts {
 }
 
 impl Family {
-    fn new(samples: &[Samples], tested: &Tested, asked: Asked) -> Self {
+    fn new(samples: &[Samples], tested: &Tested, asked: VerdictOptions) -> Self {
         let counted = samples
             .iter()
             .filter(|cell| cell.has_usable_values())

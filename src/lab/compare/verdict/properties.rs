@@ -6,7 +6,7 @@ use super::tests::ALONE;
 use super::*;
 use crate::base::statistics::median;
 use crate::compare::Verdict;
-use crate::compare::floor::Floor;
+use crate::compare::floor::CellNoiseFloor;
 use crate::compare::statistics::Draws;
 
 const QUICK: Effort = Effort {
@@ -29,7 +29,7 @@ fn matrices() -> impl Strategy<Value = Vec<Samples>> {
                 before,
                 after: after.into_iter().map(|time| time * effect).collect(),
                 design,
-                floor: Floor {
+                floor: CellNoiseFloor {
                     within: floor,
                     between: floor,
                     sessions: 3,

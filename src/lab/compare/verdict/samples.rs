@@ -1,13 +1,13 @@
 //! [`Samples`]: the compared runs of a cell; and the levels, thresholds and numbers of runs that verdicts share.
 
-use crate::compare::floor::Floor;
+use crate::compare::floor::CellNoiseFloor;
 use crate::compare::statistics::{
     Draws, Sides, log_ratios, smallest_mann_whitney, smallest_sign_flip,
 };
 use crate::compare::{
     Design, Judgement, MatrixJudgement, NotComparableReason, Threshold, ThresholdSource,
 };
-use crate::results::BOOTSTRAP_FROM;
+use crate::results::MIN_RUNS_FOR_BOOTSTRAP;
 
 /// Family-wise probability of a false alarm over the tests of all cells and of all cells together.
 pub(in crate::compare) const ALPHA: f64 = 0.05;
@@ -50,7 +50,7 @@ pub(in crate::compare) struct Samples {
     /// Design of the measurement. Interleaved is used only if both sides have the same number of runs.
     pub design: Design,
     /// Noise floor of this cell on this machine.
-    pub floor: Floor,
+    pub floor: CellNoiseFloor,
     /// Whether this value differs between sessions of a machine even for equal builds: times do, memory does not.
     pub drifts: bool,
     /// Whether the times can be compared; if not, the reasons.
@@ -109,7 +109,7 @@ impl Samples {
     }
 
     pub(super) fn resampled(&self, effort: Effort) -> Vec<f64> {
-        if self.sides().fewer() < BOOTSTRAP_FROM {
+        if self.sides().fewer() < MIN_RUNS_FOR_BOOTSTRAP {
             return Vec::new();
         }
         log_ratios(self.sides(), &self.key, VERDICT_STREAM, effort.resamples)
@@ -154,7 +154,7 @@ pub(super) struct Family {
 }
 
 /// Smallest relative effect that matters within a session: the manifest's, else the A/A noise floor, else 2 %.
-pub fn session_threshold(manifest: Option<f64>, floor: Floor) -> f64 {
+pub fn session_threshold(manifest: Option<f64>, floor: CellNoiseFloor) -> f64 {
     threshold(Design::Interleaved, manifest, floor).value
 }
 
@@ -162,7 +162,7 @@ pub fn session_threshold(manifest: Option<f64>, floor: Floor) -> f64 {
 pub(in crate::compare) fn threshold(
     design: Design,
     manifest: Option<f64>,
-    floor: Floor,
+    floor: CellNoiseFloor,
 ) -> Threshold {
     let (floor, measured) = match design {
         Design::Interleaved | Design::UntilSure => (floor.within, ThresholdSource::MeasuredWithin),

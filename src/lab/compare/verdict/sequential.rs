@@ -52,7 +52,7 @@ impl TestedRatio {
 
 /// Whether the pairs so far suffice for a verdict: faster, slower or the same. The pairs are in the order in which they
 /// ran, `cells` of them are compared, and `threshold` is the effect that matters (0.02 is 2 %).
-pub fn is_sure(before: &[f64], after: &[f64], cells: usize, threshold: f64) -> bool {
+pub fn has_sequential_verdict(before: &[f64], after: &[f64], cells: usize, threshold: f64) -> bool {
     let sides = Sides {
         before,
         after,

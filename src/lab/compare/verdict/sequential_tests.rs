@@ -6,10 +6,10 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::samples::DEFAULT_THRESHOLD;
-use super::sequential::{fewest_pairs, is_sure, judge};
+use super::sequential::{fewest_pairs, has_sequential_verdict, judge};
 use super::simulation::{CALM, Scenario, rate};
 use super::*;
-use crate::compare::floor::Floor;
+use crate::compare::floor::CellNoiseFloor;
 use crate::compare::statistics::Evidence;
 use crate::compare::{UnclearReason, Verdict};
 
@@ -46,7 +46,8 @@ fn ended(sides: &[Vec<f64>; 2], cells: usize) -> (Verdict, usize) {
 
 /// Number of pairs after which a cell's pairs stop.
 fn length([before, after]: &[Vec<f64>; 2], cells: usize) -> usize {
-    let is_enough = |n: &usize| is_sure(&before[..*n], &after[..*n], cells, DEFAULT_THRESHOLD);
+    let is_enough =
+        |n: &usize| has_sequential_verdict(&before[..*n], &after[..*n], cells, DEFAULT_THRESHOLD);
     (1..PAIRS).find(is_enough).unwrap_or(PAIRS)
 }
 
@@ -56,7 +57,7 @@ fn samples(key: &str, before: &[f64], after: &[f64]) -> Samples {
         before: before.to_vec(),
         after: after.to_vec(),
         design: Design::UntilSure,
-        floor: Floor::default(),
+        floor: CellNoiseFloor::default(),
         drifts: true,
         comparable: Ok(()),
     }
@@ -176,7 +177,7 @@ fn pairs_that_cannot_show_an_effect_yet_are_too_few() {
     let needed = [1, 8].map(fewest_pairs);
     assert_eq!(needed, [6, 9]);
     let few = [vec![1.0; 5], vec![1.3; 5]];
-    assert!(!is_sure(&few[0], &few[1], 1, 0.02));
+    assert!(!has_sequential_verdict(&few[0], &few[1], 1, 0.02));
     let judged = judge(&[samples("a", &few[0], &few[1])], None);
     assert_eq!(judged.cells[0].verdict, Verdict::TooFewRuns(6));
     assert_eq!(judged.matrix, None);

@@ -12,9 +12,9 @@ use super::tests::ALONE;
 use super::*;
 use crate::base::statistics::median;
 use crate::base::{Purpose, Seed};
-use crate::compare::floor::Floor;
+use crate::compare::floor::CellNoiseFloor;
 use crate::compare::statistics::Draws;
-use crate::compare::{Floors, Test, Verdict};
+use crate::compare::{CellNoiseFloors, Test, Verdict};
 use crate::results::NoiseRow;
 
 /// Fewer draws than a real comparison: enough for rates, and for p-values that survive 21 tests.
@@ -152,7 +152,7 @@ fn samples(cell: usize, before: Vec<f64>, after: Vec<f64>, design: Design) -> Sa
         before,
         after,
         design,
-        floor: Floor::default(),
+        floor: CellNoiseFloor::default(),
         drifts: true,
         comparable: Ok(()),
     }
@@ -160,7 +160,7 @@ fn samples(cell: usize, before: Vec<f64>, after: Vec<f64>, design: Design) -> Sa
 
 /// Sets the cells' floors from `sessions` simulated A/A sessions.
 fn with_floor(scenario: &Scenario, sessions: usize, rng: &mut ChaCha8Rng, cells: &mut [Samples]) {
-    let floors = Floors::new(&scenario.noise(sessions, rng), "");
+    let floors = CellNoiseFloors::new(&scenario.noise(sessions, rng), "");
     for cell in cells {
         cell.floor = floors.of(&cell.key, "?");
     }

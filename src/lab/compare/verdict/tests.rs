@@ -1,12 +1,12 @@
 //! Every verdict, with an input that leads to it.
 
 use super::*;
-use crate::compare::floor::Floor;
+use crate::compare::floor::CellNoiseFloor;
 use crate::compare::{Judgement, NotComparableReason, ThresholdSource};
 use crate::compare::{Test, UnclearReason, Verdict};
 
 /// One comparison without a threshold.
-pub(super) const ALONE: Asked = Asked {
+pub(super) const ALONE: VerdictOptions = VerdictOptions {
     threshold: None,
     comparisons: 1,
 };
@@ -23,7 +23,7 @@ fn cell(runs: usize, effect: f64, design: Design) -> Samples {
         before: (0..runs).map(|run| 10.0 * NOISE[run % 10]).collect(),
         after: (0..runs).map(|run| 10.0 * effect * other(run)).collect(),
         design,
-        floor: Floor::default(),
+        floor: CellNoiseFloor::default(),
         drifts: true,
         comparable: Ok(()),
     }
@@ -35,7 +35,7 @@ fn between(floor: f64, mut cell: Samples) -> Samples {
 }
 
 fn only(cell: Samples, threshold: Option<f64>) -> Judgement {
-    let asked = Asked { threshold, ..ALONE };
+    let asked = VerdictOptions { threshold, ..ALONE };
     judge(&[cell], asked).cells.remove(0)
 }
 
@@ -106,7 +106,7 @@ fn runs_that_suffice_for_a_test_but_not_for_an_interval_never_say_same() {
 #[test]
 fn the_values_of_an_axis_share_their_five_percent() {
     let judged = |comparisons| {
-        let asked = Asked {
+        let asked = VerdictOptions {
             comparisons,
             ..ALONE
         };

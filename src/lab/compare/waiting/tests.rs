@@ -1,12 +1,12 @@
 //! Which runs wait.
 
 use super::*;
-use crate::compare::golden::main;
+use crate::compare::golden::main_side;
 use crate::compare::{Comparison, Options, Side};
 
 /// A side whose runs each take `wall_s` wall seconds and six CPU seconds.
 fn side(after: bool, wall_s: f64, change: impl Fn(&mut Side)) -> Side {
-    let mut side = main();
+    let mut side = main_side();
     for row in &mut side.set.blocks {
         row.start_s = row.start_s.map(|start| start + f64::from(u8::from(after)));
         (row.cpu_s, row.wall_s) = (Some(6.0), Some(wall_s));

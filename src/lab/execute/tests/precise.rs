@@ -36,8 +36,8 @@ until = {{ relative-width = 0.02 }}
     (plan, cells)
 }
 
-fn until((plan, cells): &(Plan, Vec<PlannedCell>)) -> UntilPrecise {
-    UntilPrecise::of(plan, cells.iter().enumerate())
+fn until((plan, cells): &(Plan, Vec<PlannedCell>)) -> PrecisionTracker {
+    PrecisionTracker::of(plan, cells.iter().enumerate())
 }
 
 fn id(cell: usize, block: usize) -> RunId {
@@ -75,8 +75,8 @@ fn runs_of(planned: &(Plan, Vec<PlannedCell>), quiet: [bool; 3]) -> [usize; 3] {
         spec: Arc::new(planned.1[cell].spec.clone()),
         ..job(LimitsSpec::default())
     });
-    let mut source = Listed::new(jobs.collect(), until(planned));
-    let launcher = Scripted::new().playing(move |job| {
+    let mut source = RunList::new(jobs.collect(), until(planned));
+    let launcher = ScriptedLauncher::new().with_default_outcome(move |job| {
         let time = step_ms(quiet[job.id.cell], job.id.block);
         (Vec::new(), outcome(time))
     });

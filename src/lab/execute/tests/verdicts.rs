@@ -48,8 +48,8 @@ fn trial(number: usize, limits: LimitsSpec) -> Job {
     }
 }
 
-fn kept(number: usize) -> Next {
-    Next::Kept(KeptTrial {
+fn kept(number: usize) -> SourceItem {
+    SourceItem::Kept(KeptTrial {
         job: trial(number, LimitsSpec::default()),
         status: Status::Done,
         reason: String::new(),
@@ -72,7 +72,7 @@ fn pruned(step: usize) -> Pruned {
 /// Prunes trial `prunes.0` after epoch `prunes.1`, and logs all calls.
 #[derive(Default)]
 struct Search {
-    queue: VecDeque<Next>,
+    queue: VecDeque<SourceItem>,
     prunes: Option<(usize, usize)>,
     heard: Vec<String>,
 }
@@ -82,7 +82,7 @@ impl Source for Search {
         self.queue.len()
     }
 
-    fn next(&mut self) -> Option<Next> {
+    fn next(&mut self) -> Option<SourceItem> {
         self.queue.pop_front()
     }
 
@@ -111,8 +111,8 @@ fn row(epoch: usize) -> Event {
     }))
 }
 
-fn three_epochs() -> Scripted {
-    Scripted::new().playing(|_| {
+fn three_epochs() -> ScriptedLauncher {
+    ScriptedLauncher::new().with_default_outcome(|_| {
         let events: Vec<Event> = (0..3).map(row).collect();
         let rows = events.iter().filter_map(|event| match event {
             Event::Epoch(row) => Some(row.as_ref().clone()),
@@ -127,7 +127,7 @@ fn three_epochs() -> Scripted {
 
 #[test]
 fn a_verdict_is_asked_for_after_every_epoch_until_one_ends_the_run() {
-    let queue = [0, 1].map(|number| Next::Run(trial(number, LimitsSpec::default())));
+    let queue = [0, 1].map(|number| SourceItem::Run(trial(number, LimitsSpec::default())));
     let mut source = Search {
         queue: queue.into(),
         prunes: Some((0, 1)),
@@ -169,7 +169,7 @@ fn runs_that_await_no_verdict_are_asked_about_by_nobody() {
     let mut job = trial(0, LimitsSpec::default());
     Arc::make_mut(job.trial.as_mut().unwrap()).awaits_verdicts = false;
     let mut source = Search {
-        queue: [Next::Run(job)].into(),
+        queue: [SourceItem::Run(job)].into(),
         ..Search::default()
     };
     seen(&mut source, &three_epochs(), (&conditions(1), Some(9)));
@@ -186,7 +186,7 @@ fn an_interruption_comes_through_between_trials_that_are_kept() {
     let mut shown = 0;
     let summary = run(
         &mut source,
-        &Scripted::new(),
+        &ScriptedLauncher::new(),
         (&conditions(1), Some(9)),
         &interrupted,
         &mut |event| {
@@ -260,7 +260,7 @@ fn time_runs_out_for_a_worker_that_does_not_end_when_it_is_told_to() {
 
 #[test]
 fn after_a_failed_sink_no_worker_waits_for_a_verdict() {
-    let queue = [Next::Run(trial(0, LimitsSpec::default()))];
+    let queue = [SourceItem::Run(trial(0, LimitsSpec::default()))];
     let mut source = Search {
         queue: queue.into(),
         ..Search::default()

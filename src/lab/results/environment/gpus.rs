@@ -16,7 +16,7 @@ pub(super) const COUNTERS: &str = "gpu_counters";
 pub(super) const NVML: &str = "NVML";
 
 /// The driver's list of GPUs, or why there is none; queried once per process.
-pub(super) fn here() -> &'static Result<Inventory, String> {
+pub(super) fn gpu_inventory() -> &'static Result<Inventory, String> {
     static HERE: OnceLock<Result<Inventory, String>> = OnceLock::new();
     HERE.get_or_init(|| inventory(&telemetry_library()?))
 }
@@ -68,7 +68,7 @@ pub(super) fn software(asked: &[DeviceFacts]) -> BTreeMap<String, String> {
         for (name, version) in cuda.chain(libraries.map(|(name, version)| (&**name, version))) {
             found.insert(format!("gpu_{name}"), version.clone());
         }
-        let counters = here().as_ref();
+        let counters = gpu_inventory().as_ref();
         let counters = counters.map_or_else(Clone::clone, |_| NVML.to_owned());
         found.insert(COUNTERS.to_owned(), counters);
     }

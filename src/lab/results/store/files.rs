@@ -136,7 +136,7 @@ fn parse<T: DeserializeOwned>(bytes: Vec<u8>) -> Option<T> {
 }
 
 /// Paths of checkpoint files at which there is a folder, so that runs could not write the file.
-pub(super) fn folders_for_checkpoints(results: &Path) -> Result<Vec<PathBuf>, ResultsError> {
+pub(super) fn folders_at_checkpoint_paths(results: &Path) -> Result<Vec<PathBuf>, ResultsError> {
     let cells = entries(&results.join(CHECKPOINTS))?.into_iter();
     let mut found = Vec::new();
     for cell in cells.filter(|cell| cell.is_dir()) {

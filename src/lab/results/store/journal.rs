@@ -23,7 +23,7 @@ use crate::base::file;
 use crate::base::hash::Digest;
 use crate::event::Profile;
 use crate::results::files::entries;
-use crate::results::{Environment, ResultsError, Share, from_here};
+use crate::results::{Environment, ResultsError, Share, relative_to_current_dir};
 
 use super::checksum::{is_sealed, seal, unseal};
 use super::lock::try_to_lock;
@@ -37,7 +37,7 @@ const FOLDER: &str = "shards";
 
 /// A line of a journal: one finished run with all its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct JournalEntry {
     /// Version of the line.
     journal: u32,
     /// The run, including its steps.
@@ -56,7 +56,7 @@ pub struct Entry {
     pub(super) images: BTreeMap<String, String>,
 }
 
-impl Entry {
+impl JournalEntry {
     /// The run's images, by digest.
     pub(super) fn images(&self) -> impl Iterator<Item = (&str, Vec<u8>)> {
         let images = self.images.iter();
@@ -121,7 +121,7 @@ impl Journal {
             waiting: Mutex::default(),
             path,
         };
-        let mut lines = Entries::of(&journal.path)?;
+        let mut lines = JournalEntries::of(&journal.path)?;
         for entry in &mut lines {
             let mut entry = entry?;
             journal.remember(&entry);
@@ -135,7 +135,7 @@ impl Journal {
     }
 
     /// Locks the mutex and returns profile and images of the run that is appended next.
-    pub(super) fn waiting(&self) -> MutexGuard<'_, NextRunData> {
+    pub(super) fn next_run_data(&self) -> MutexGuard<'_, NextRunData> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -146,11 +146,11 @@ impl Journal {
         code: Option<&BTreeMap<String, String>>,
         environment: Option<&Environment>,
     ) -> Result<(), ResultsError> {
-        let waiting = std::mem::take(&mut *self.waiting());
+        let waiting = std::mem::take(&mut *self.next_run_data());
         let env_id = &run.keys.conditions.env_id;
         let known = self.environments.get(env_id);
         let is_new = !self.codes.contains(&*run.keys.code_hash);
-        let entry = Entry {
+        let entry = JournalEntry {
             journal: JOURNAL_VERSION,
             run: run.clone(),
             code: code.filter(|_| is_new).cloned(),
@@ -169,7 +169,7 @@ impl Journal {
         Ok(())
     }
 
-    fn write(&mut self, entry: &Entry) -> io::Result<()> {
+    fn write(&mut self, entry: &JournalEntry) -> io::Result<()> {
         let mut line = seal(serde_json::to_vec(entry)?);
         line.push(b'\n');
         self.file.write_all(&line)?;
@@ -187,7 +187,7 @@ impl Journal {
         Ok(())
     }
 
-    fn remember(&mut self, entry: &Entry) {
+    fn remember(&mut self, entry: &JournalEntry) {
         if entry.code.is_some() {
             self.codes.insert(entry.run.keys.code_hash.to_string());
         }
@@ -200,7 +200,7 @@ impl Journal {
 
 /// Iterates over the complete lines of a journal. A damaged line is skipped, and its number recorded.
 #[derive(Debug)]
-pub struct Entries {
+pub struct JournalEntries {
     lines: BufReader<File>,
     path: PathBuf,
     line: usize,
@@ -214,7 +214,7 @@ pub struct Entries {
     pub is_torn: bool,
 }
 
-impl Entries {
+impl JournalEntries {
     /// The entries of the journal at `path`.
     ///
     /// # Errors
@@ -233,15 +233,15 @@ impl Entries {
     }
 
     /// Position of the entry that was read last.
-    pub fn place(&self) -> Place {
-        let path = from_here(&self.path);
-        Place {
+    pub fn place(&self) -> RecordLocation {
+        let path = relative_to_current_dir(&self.path);
+        RecordLocation {
             name: format!("{}:{}", path.display(), self.line),
             is_checked: self.is_checked,
         }
     }
 
-    fn read(&mut self) -> Result<Option<Entry>, ResultsError> {
+    fn read(&mut self) -> Result<Option<JournalEntry>, ResultsError> {
         loop {
             let mut line = Vec::new();
             let read = self.lines.read_until(b'\n', &mut line);
@@ -262,22 +262,22 @@ impl Entries {
     }
 
     /// The entry of a line without its line break; `None` if the line is damaged.
-    fn entry(&self, line: Vec<u8>) -> Result<Option<Entry>, ResultsError> {
+    fn entry(&self, line: Vec<u8>) -> Result<Option<JournalEntry>, ResultsError> {
         // Without a valid checksum the line's version is unknown too.
         let Some(json) = unseal(line) else {
             return Ok(None);
         };
-        match serde_json::from_slice::<Entry>(&json) {
+        match serde_json::from_slice::<JournalEntry>(&json) {
             Ok(entry) if entry.journal == JOURNAL_VERSION => {
-                Ok(Some(entry).filter(Entry::is_sound))
+                Ok(Some(entry).filter(JournalEntry::is_sound))
             }
             _ => check_version(&self.path, &json).map(|()| None),
         }
     }
 }
 
-impl Iterator for Entries {
-    type Item = Result<Entry, ResultsError>;
+impl Iterator for JournalEntries {
+    type Item = Result<JournalEntry, ResultsError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.read().transpose()
@@ -332,7 +332,7 @@ fn images_of(journal: &Path) -> io::Result<TempDir> {
 
 /// Path of a share's journal in a results folder.
 pub fn journal_path(results: &Path, share: Share) -> PathBuf {
-    let name = format!("{}-of-{}.jsonl", share.index(), share.of());
+    let name = format!("{}-of-{}.jsonl", share.index(), share.share_count());
     results.join(FOLDER).join(name)
 }
 
@@ -371,7 +371,7 @@ fn check_version(path: &Path, line: &[u8]) -> Result<(), ResultsError> {
 
 /// Where a run is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct RecordLocation {
     /// The path of a file of the store, or `path:line` of a journal.
     pub name: String,
     /// Whether the record has a valid checksum.

@@ -78,7 +78,7 @@ impl Conditions {
 
 impl RunKeys {
     /// Whether facts measured under `other` are this run's facts.
-    pub fn share_facts(&self, other: &Self) -> bool {
+    pub fn has_same_facts_as(&self, other: &Self) -> bool {
         self.cell_hash == other.cell_hash
             && self.code_hash == other.code_hash
             && self.numeric_class == other.numeric_class

@@ -34,7 +34,9 @@ mod siblings;
 mod stored_run;
 
 pub use index::Store;
-pub use journal::{Entries, Entry, JournalFile, Place, journal_path, journals};
+pub use journal::{
+    JournalEntries, JournalEntry, JournalFile, RecordLocation, journal_path, journals,
+};
 pub use keys::{Conditions, RunKeys};
 pub use lock::Lock;
 pub use run_conditions::{RunConditions, code_parts};
@@ -46,12 +48,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::base::file;
-use crate::base::temporary::remove_left;
+use crate::base::temporary::remove_abandoned;
 use crate::event::StepRow;
 
 use super::files::entries;
 use super::{Environment, ResultsError};
-use files::folders_for_checkpoints;
+use files::folders_at_checkpoint_paths;
 
 /// Version of the store's layout and of its files.
 const STORE_VERSION: u32 = 1;
@@ -81,7 +83,7 @@ impl Store {
         let is_new = !check_version(&folder)?;
         remove_temporaries(results);
         let mut store = Self::load(folder)?;
-        store.damaged.extend(folders_for_checkpoints(results)?);
+        store.damaged.extend(folders_at_checkpoint_paths(results)?);
         store.set_damaged_aside(results);
         if is_new {
             // A store belongs to one machine, so git must ignore it, also in a user's repository.
@@ -299,7 +301,7 @@ fn remove_temporaries(results: &Path) {
     let flat = flat.into_iter().map(|name| results.join(name));
     let events = list("tensorboard").flat_map(|cell| entries(&cell).unwrap_or_default());
     for folder in flat.chain(list("checkpoints")).chain(events) {
-        remove_left(&folder);
+        remove_abandoned(&folder);
     }
 }
 

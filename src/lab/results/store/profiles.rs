@@ -12,7 +12,7 @@ impl Store {
     /// [`ResultsError::System`]; the previous content is unchanged.
     pub fn put_profile(&self, keys: &RunKeys, profile: &Profile) -> Result<(), ResultsError> {
         if let Some(journal) = &self.journal {
-            journal.waiting().profile = Some(profile.clone());
+            journal.next_run_data().profile = Some(profile.clone());
             return Ok(());
         }
         // Spans are stored separately: a profile has some hundred rows of times, but ten thousand spans.

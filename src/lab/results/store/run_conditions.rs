@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::build_info::{self, arithmetic};
+use crate::build_info::{self, code_target};
 use crate::event::numeric_class;
 use crate::plan::{CellSpec, PlannedCell};
 
@@ -26,12 +26,12 @@ pub struct RunConditions {
 impl RunConditions {
     /// Threads of a run: the cell's setting, else the cores divided by the number of concurrent runs.
     pub fn threads(&self, spec: &CellSpec) -> usize {
-        let share = self.own_cores();
+        let share = self.cores_per_run();
         spec.train.threads.unwrap_or(share)
     }
 
     /// Number of cores for each of the concurrent runs, at least 1.
-    pub fn own_cores(&self) -> usize {
+    pub fn cores_per_run(&self) -> usize {
         (self.cores / self.jobs.max(1)).max(1)
     }
 
@@ -62,7 +62,7 @@ impl RunConditions {
 fn code_hash(spec: &CellSpec) -> String {
     match &spec.program {
         Some(program) => program.code_hash.clone(),
-        None => build_info::code_hash(arithmetic(spec.train.device)),
+        None => build_info::code_hash(code_target(spec.train.device)),
     }
 }
 
@@ -70,6 +70,6 @@ fn code_hash(spec: &CellSpec) -> String {
 pub fn code_parts(spec: &CellSpec) -> BTreeMap<String, String> {
     match &spec.program {
         Some(program) => program.code.clone(),
-        None => build_info::code_parts(arithmetic(spec.train.device)),
+        None => build_info::code_parts(code_target(spec.train.device)),
     }
 }

@@ -38,7 +38,10 @@ impl Store {
         match &self.journal {
             Some(journal) => {
                 let text = STANDARD.encode(&bytes);
-                journal.waiting().images.insert(sample.digest.clone(), text);
+                journal
+                    .next_run_data()
+                    .images
+                    .insert(sample.digest.clone(), text);
             }
             None => self.write_atomically(sample_path(&sample.digest), &bytes)?,
         }

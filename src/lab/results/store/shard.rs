@@ -4,9 +4,9 @@ use std::path::Path;
 
 use crate::results::{ResultsError, Share};
 
-use super::journal::{Entry, Journal};
+use super::journal::{Journal, JournalEntry};
 use super::samples::sample_path;
-use super::{Entries, Store, StoredRun, journals};
+use super::{JournalEntries, Store, StoredRun, journals};
 
 impl Store {
     /// Opens the journal of `share` for writing, and reads the other known runs of the plan: from the store of
@@ -18,8 +18,8 @@ impl Store {
     pub fn open_shard(results: &Path, share: Share) -> Result<Self, ResultsError> {
         let mut store = Self::read(results)?;
         for other in journals(results)? {
-            if other.share.of() != share.of() {
-                for entry in Entries::of(&other.path)? {
+            if other.share.share_count() != share.share_count() {
+                for entry in JournalEntries::of(&other.path)? {
                     let mut run = entry?.run;
                     run.take_steps();
                     store.add_to_index(run);
@@ -45,7 +45,7 @@ impl Store {
     }
 
     /// Why the journal is not locked, if the file system has no locks.
-    pub fn unlocked(&self) -> Option<&str> {
+    pub fn why_unlocked(&self) -> Option<&str> {
         self.journal.as_ref()?.unlocked.as_deref()
     }
 
@@ -67,7 +67,7 @@ impl Store {
     ///
     /// # Errors
     /// [`ResultsError::System`].
-    pub fn add_entry(&mut self, mut entry: Entry) -> Result<bool, ResultsError> {
+    pub fn add_entry(&mut self, mut entry: JournalEntry) -> Result<bool, ResultsError> {
         let keys = entry.run.keys.clone();
         if let Some(parts) = entry.code.take() {
             self.put_code(&keys.code_hash, parts)?;

@@ -125,7 +125,7 @@ impl StoredRun {
     }
 
     /// Status and reason of the run that measured the facts, for `runs.csv`; the run's own are in `blocks.csv`.
-    pub fn end_of_facts(&self) -> (Status, &str) {
+    pub fn facts_status(&self) -> (Status, &str) {
         match &self.facts {
             Some(facts) if self.status == Status::Timeout => {
                 let diverged = facts.diverged.as_deref();
@@ -136,7 +136,7 @@ impl StoredRun {
     }
 
     /// Whether a run that ended with this status under the limits `own` would end with the same status under `limits`.
-    pub fn ends_same(status: Status, own: &LimitsSpec, limits: &LimitsSpec) -> bool {
+    pub fn would_end_the_same(status: Status, own: &LimitsSpec, limits: &LimitsSpec) -> bool {
         match status {
             Status::Timeout => limits.time == own.time && limits.silence == own.silence,
             Status::Oom => limits.memory == own.memory,

@@ -262,7 +262,7 @@ fn a_pruned_run_is_stored_beside_the_complete_one() {
     let asked = run(A, 1).keys;
     assert_eq!(store.runs_of(A).len(), 5);
     let wholes = store.runs_of(A).iter();
-    let wholes = wholes.filter(|run| run.keys.share_facts(&asked));
+    let wholes = wholes.filter(|run| run.keys.has_same_facts_as(&asked));
     assert_eq!(wholes.count(), 2);
 }
 

@@ -1,7 +1,7 @@
 //! Prunes trials whose best value is worse than the median of earlier trials at the same step.
 
 use crate::plan::search::{MedianSection, ObjectiveDirection, PrunedInfo};
-use crate::search::{Ending, Record};
+use crate::search::{TrialRecord, TrialResult};
 
 /// The median stopping rule.
 ///
@@ -20,12 +20,12 @@ use crate::search::{Ending, Record};
 pub(super) fn judge(
     settings: &MedianSection,
     direction: ObjectiveDirection,
-    past: &[Record],
+    past: &[TrialRecord],
     curve: &[(usize, f64)],
 ) -> Option<PrunedInfo> {
     let done = past
         .iter()
-        .filter(|one| matches!(one.ending, Ending::Done(_)));
+        .filter(|one| matches!(one.ending, TrialResult::Done(_)));
     let count = done.clone().count();
     let (step, _) = *curve.last()?;
     if count == 0 || count < settings.startup_trials || !looks_at(settings, step, curve) {
@@ -80,7 +80,7 @@ fn median(mut values: Vec<f64>, direction: ObjectiveDirection) -> Option<f64> {
 }
 
 /// The number that a trial reported at exactly this step.
-fn value_at(record: &Record, step: usize) -> Option<f64> {
+fn value_at(record: &TrialRecord, step: usize) -> Option<f64> {
     let (_, value) = record.curve.iter().find(|(at, _)| *at == step)?;
     (!value.is_nan()).then_some(*value)
 }

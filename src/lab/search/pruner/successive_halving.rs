@@ -1,7 +1,7 @@
 //! Successive halving: only the best fraction of trials passes each rung.
 
 use crate::plan::search::{HalvingSection, PrunedInfo};
-use crate::search::{Ending, Record};
+use crate::search::{TrialRecord, TrialResult};
 
 /// `(trial number, value)` of each trial that reached a rung.
 type Rung = Vec<(usize, f64)>;
@@ -27,7 +27,7 @@ type Rung = Vec<(usize, f64)>;
 /// several rungs, its value is added to these rungs up to the first that it does not pass.
 pub(super) fn judge(
     settings: &HalvingSection,
-    past: &[Record],
+    past: &[TrialRecord],
     curve: &[(usize, f64)],
 ) -> Option<PrunedInfo> {
     let rungs = rungs(settings, past);
@@ -69,7 +69,7 @@ fn passed(settings: &HalvingSection, curve: &[(usize, f64)]) -> usize {
 }
 
 /// The values of every rung, from the curves of the trials.
-fn rungs(settings: &HalvingSection, past: &[Record]) -> Vec<Rung> {
+fn rungs(settings: &HalvingSection, past: &[TrialRecord]) -> Vec<Rung> {
     let mut rungs: Vec<Rung> = Vec::new();
     for record in past {
         let last = record.curve.len().saturating_sub(1);
@@ -82,7 +82,7 @@ fn rungs(settings: &HalvingSection, past: &[Record]) -> Vec<Rung> {
                 let passes = *value <= threshold(settings, &rungs[rung], *value);
                 rungs[rung].push((record.number, *value));
                 rung += 1;
-                if !passes && index == last && record.ending == Ending::Pruned {
+                if !passes && index == last && record.ending == TrialResult::Pruned {
                     break;
                 }
             }

@@ -5,12 +5,12 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 
-use super::judge;
+use super::prune_decision;
 use crate::plan::search::{
     FailedTrials, HalvingSection, MedianSection, NoSettings, ObjectiveDirection, ObjectiveSpec,
     Point, PrunedInfo, PrunerSpec, SamplerSpec, SearchSpec, Space,
 };
-use crate::search::{Ending, Record};
+use crate::search::{TrialRecord, TrialResult};
 
 const HISTORIES: &[u8] = include_bytes!("../../../../tests/reference/search/pruners.jsonl.gz");
 
@@ -63,8 +63,8 @@ fn search(pruner: PrunerSpec, direction: ObjectiveDirection) -> SearchSpec {
     }
 }
 
-fn record(number: usize, ending: Ending, curve: &[(usize, f64)]) -> Record {
-    Record {
+fn record(number: usize, ending: TrialResult, curve: &[(usize, f64)]) -> TrialRecord {
+    TrialRecord {
         number,
         point: Point::default(),
         ending,
@@ -96,7 +96,7 @@ fn replay(is_meant: fn(&PrunerSpec) -> bool) -> Count {
         count.histories += 1;
         let spec = search(history.pruner, history.direction);
         assert!(spec.pruner.prunes());
-        let mut past: Vec<Record> = Vec::new();
+        let mut past: Vec<TrialRecord> = Vec::new();
         for (number, trial) in history.trials.into_iter().enumerate() {
             let (state, curve, expected) = match trial {
                 RecordedTrial::Pruned(state, curve, expected) => (state, curve, Some(expected)),
@@ -108,7 +108,7 @@ fn replay(is_meant: fn(&PrunerSpec) -> bool) -> Count {
                 .map(|(step, value)| (step, loss(value)))
                 .collect();
             for length in 1..=curve.len() {
-                let verdict = judge(&spec, &past, &curve[..length]);
+                let verdict = prune_decision(&spec, &past, &curve[..length]);
                 let wanted = expected.as_ref().filter(|_| length == curve.len());
                 let place = format!("history {index}, trial {number}, report {length}");
                 assert_eq!(verdict.is_some(), wanted.is_some(), "{place}: {verdict:?}");
@@ -125,9 +125,9 @@ fn replay(is_meant: fn(&PrunerSpec) -> bool) -> Count {
                 count.decisions += 1;
             }
             let ending = match state {
-                'D' => Ending::Done(vec![0.0]),
-                'P' => Ending::Pruned,
-                _ => Ending::Failed,
+                'D' => TrialResult::Done(vec![0.0]),
+                'P' => TrialResult::Pruned,
+                _ => TrialResult::Failed,
             };
             past.push(record(number, ending, &curve));
         }
@@ -186,16 +186,16 @@ fn without_a_pruner_nothing_is_pruned() {
         PrunerSpec::None(NoSettings {}),
         ObjectiveDirection::Minimize,
     );
-    assert_eq!(judge(&spec, &[], &[(0, f64::NAN)]), None);
+    assert_eq!(prune_decision(&spec, &[], &[(0, f64::NAN)]), None);
 }
 
 #[test]
 fn the_median_is_of_done_trials_that_reported_at_this_step() {
-    let done = || Ending::Done(vec![1.0]);
+    let done = || TrialResult::Done(vec![1.0]);
     let past = [
         record(0, done(), &[(0, 3.0), (1, 1.0)]),
-        record(1, Ending::Pruned, &[(0, 9.0), (1, 0.1)]),
-        record(2, Ending::Failed, &[(0, 9.0), (1, 0.1)]),
+        record(1, TrialResult::Pruned, &[(0, 9.0), (1, 0.1)]),
+        record(2, TrialResult::Failed, &[(0, 9.0), (1, 0.1)]),
         record(4, done(), &[(0, 3.0)]),
         record(5, done(), &[(0, 3.0), (1, f64::NAN)]),
         record(7, done(), &[(0, 4.0), (1, 2.0)]),
@@ -208,35 +208,42 @@ fn the_median_is_of_done_trials_that_reported_at_this_step() {
         threshold: 1.5,
         trials: vec![0, 7],
     };
-    assert_eq!(judge(&median(4), &past, &curve), Some(expected));
-    assert_eq!(judge(&median(4), &past, &curve[..1]), None);
-    assert_eq!(judge(&median(5), &past, &curve), None);
-    assert_eq!(judge(&median(0), &past[1..3], &curve), None);
-    assert_eq!(judge(&median(0), &past, &[]), None);
+    assert_eq!(prune_decision(&median(4), &past, &curve), Some(expected));
+    assert_eq!(prune_decision(&median(4), &past, &curve[..1]), None);
+    assert_eq!(prune_decision(&median(5), &past, &curve), None);
+    assert_eq!(prune_decision(&median(0), &past[1..3], &curve), None);
+    assert_eq!(prune_decision(&median(0), &past, &[]), None);
 }
 
 #[test]
 fn a_trial_that_is_no_better_than_the_median_goes_on() {
-    let past = [record(0, Ending::Done(vec![1.0]), &[(0, 1.5)])];
-    assert_eq!(judge(&median(1), &past, &[(0, 1.5)]), None);
-    assert!(judge(&median(1), &past, &[(0, 1.5 + 1e-15)]).is_some());
+    let past = [record(0, TrialResult::Done(vec![1.0]), &[(0, 1.5)])];
+    assert_eq!(prune_decision(&median(1), &past, &[(0, 1.5)]), None);
+    assert!(prune_decision(&median(1), &past, &[(0, 1.5 + 1e-15)]).is_some());
 }
 
 #[test]
 fn a_rung_counts_all_that_reached_it() {
     let past = [
-        record(0, Ending::Done(vec![1.0]), &[(0, 9.0), (1, 3.0), (2, 2.0)]),
-        record(1, Ending::Pruned, &[(0, 9.0), (1, 4.0)]),
-        record(2, Ending::Failed, &[(0, 9.0), (1, 2.0)]),
+        record(
+            0,
+            TrialResult::Done(vec![1.0]),
+            &[(0, 9.0), (1, 3.0), (2, 2.0)],
+        ),
+        record(1, TrialResult::Pruned, &[(0, 9.0), (1, 4.0)]),
+        record(2, TrialResult::Failed, &[(0, 9.0), (1, 2.0)]),
         // This trial has not reached the rung.
-        record(3, Ending::Failed, &[(0, 0.1)]),
+        record(3, TrialResult::Failed, &[(0, 0.1)]),
     ];
     // Of the values 2, 3, 3.5 and 4, the best two pass.
-    let verdict = judge(&halving(), &past, &[(0, 9.0), (1, 3.5)]).expect("ends");
+    let verdict = prune_decision(&halving(), &past, &[(0, 9.0), (1, 3.5)]).expect("ends");
     assert_eq!((verdict.threshold, verdict.trials), (3.0, vec![0, 1, 2]));
-    assert_eq!(judge(&halving(), &past, &[(0, 9.0), (1, 3.0)]), None);
+    assert_eq!(
+        prune_decision(&halving(), &past, &[(0, 9.0), (1, 3.0)]),
+        None
+    );
     // At the second rung, one of the values 2 and 2.5 passes. The reported value counts, not the best so far.
-    let verdict = judge(&halving(), &past, &[(1, 1.0), (2, 2.5)]).expect("ends");
+    let verdict = prune_decision(&halving(), &past, &[(1, 1.0), (2, 2.5)]).expect("ends");
     assert_eq!(
         (verdict.value, verdict.threshold, verdict.trials),
         (2.5, 2.0, vec![0])
@@ -247,10 +254,17 @@ fn a_rung_counts_all_that_reached_it() {
 fn a_pruned_trial_counts_at_the_rungs_up_to_the_one_that_it_did_not_pass() {
     // The only report of trial 1 reached the rungs 0, 1 and 2 at once; the trial was pruned at the first.
     let past = [
-        record(0, Ending::Done(vec![1.0]), &[(1, 1.0), (2, 5.0), (4, 5.0)]),
-        record(1, Ending::Pruned, &[(4, 3.0)]),
+        record(
+            0,
+            TrialResult::Done(vec![1.0]),
+            &[(1, 1.0), (2, 5.0), (4, 5.0)],
+        ),
+        record(1, TrialResult::Pruned, &[(4, 3.0)]),
     ];
-    assert_eq!(judge(&halving(), &past, &[(1, 0.5), (2, 4.0)]), None);
-    let verdict = judge(&halving(), &past, &[(1, 2.0)]).expect("ends");
+    assert_eq!(
+        prune_decision(&halving(), &past, &[(1, 0.5), (2, 4.0)]),
+        None
+    );
+    let verdict = prune_decision(&halving(), &past, &[(1, 2.0)]).expect("ends");
     assert_eq!((verdict.threshold, verdict.trials), (1.0, vec![0, 1]));
 }

@@ -55,7 +55,9 @@ fn set_next(space: &Space, point: &mut Point, mut rest: usize) -> usize {
 
 /// Returns the number of combinations of the parameters after those of `point`.
 fn behind(space: &Space, point: &mut Point) -> usize {
-    let size = space.size_from(point.values.len(), point).unwrap_or(0);
+    let size = space
+        .count_points_from(point.values.len(), point)
+        .unwrap_or(0);
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 

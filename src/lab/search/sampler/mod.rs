@@ -26,7 +26,7 @@ use crate::plan::search::{
     Domain, FailedTrials, Point, SamplerSpec, SearchSpec, Space, TpeSection, Value,
 };
 
-use super::Record;
+use super::TrialRecord;
 
 /// Number of points that an algorithm proposes for a trial before a new point is drawn at random.
 const TRIES: usize = 16;
@@ -47,11 +47,11 @@ pub struct Sampler {
 
 /// Points that were proposed in a study.
 #[derive(Debug, Clone, Default)]
-pub struct Proposed {
+pub struct ProposedPoints {
     points: HashSet<Vec<Option<u64>>>,
 }
 
-impl Proposed {
+impl ProposedPoints {
     /// Adds a point.
     pub fn add(&mut self, point: &Point) {
         self.points.insert(point.bits());
@@ -82,8 +82,8 @@ impl Sampler {
         &self,
         space: &Space,
         study: usize,
-        past: &[Record],
-        before: &Proposed,
+        past: &[TrialRecord],
+        before: &ProposedPoints,
         number: usize,
     ) -> Option<Point> {
         let is_new = |point: &Point| !before.has(point);
@@ -99,7 +99,7 @@ impl Sampler {
         &self,
         space: &Space,
         study: usize,
-        past: &[Record],
+        past: &[TrialRecord],
         number: usize,
         attempt: usize,
     ) -> Option<Point> {
@@ -132,7 +132,7 @@ impl Sampler {
         &self,
         space: &Space,
         study: usize,
-        before: &Proposed,
+        before: &ProposedPoints,
         number: usize,
     ) -> Option<Point> {
         let stream = [study, number, TRIES].map(|part| part as u64);

@@ -5,9 +5,9 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::base::pareto::dominates;
 use crate::plan::search::{FailedTrials, Nsga2Section, Point, Space};
-use crate::search::{Ending, Record};
+use crate::search::{TrialRecord, TrialResult};
 
-use super::unit::decide;
+use super::unit::build_point;
 use super::{front, random, unit};
 
 /// Probability that a child has two parents (crossover).
@@ -32,7 +32,7 @@ const SWAP: f64 = 0.5;
 pub(super) fn point(
     settings: &Nsga2Section,
     space: &Space,
-    past: &[Record],
+    past: &[TrialRecord],
     failed: FailedTrials,
     rng: &mut ChaCha8Rng,
 ) -> Point {
@@ -47,16 +47,16 @@ pub(super) fn point(
 type Individual<'a> = (&'a Point, &'a [f64]);
 
 /// Returns a trial that can be a parent; `None` for a failed one.
-fn individual(record: &Record) -> Option<Individual<'_>> {
+fn individual(record: &TrialRecord) -> Option<Individual<'_>> {
     let values = record.values()?;
     let is_known = !values.iter().any(|value| value.is_nan());
     is_known.then_some((&record.point, values))
 }
 
 /// Returns the parents of the next trial; empty before the first generation is complete.
-fn parents(past: &[Record], failed: FailedTrials, population: usize) -> Vec<Individual<'_>> {
+fn parents(past: &[TrialRecord], failed: FailedTrials, population: usize) -> Vec<Individual<'_>> {
     let counts_failed = failed == FailedTrials::Worst;
-    let individuals = past.iter().filter(|one| one.ending != Ending::Pruned);
+    let individuals = past.iter().filter(|one| one.ending != TrialResult::Pruned);
     let individuals = individuals.map(individual);
     let counted = individuals.filter(|one| one.is_some() || counts_failed);
     let counted: Vec<Option<Individual<'_>>> = counted.collect();
@@ -79,7 +79,7 @@ fn child(space: &Space, parents: &[Individual<'_>], rng: &mut ChaCha8Rng) -> Poi
         (only, only)
     };
     let mutation = 1.0 / space.parameters.len().max(1) as f64;
-    decide(space, |index, parameter| {
+    build_point(space, |index, parameter| {
         let (one, other) = if rng.gen_bool(SWAP) {
             (second, first)
         } else {
@@ -115,8 +115,8 @@ mod tests {
     use crate::plan::search::Value;
     use crate::search::sampler::testing::{choice, float, nsga2, records, space, when};
 
-    fn ended(ending: Ending, number: usize) -> Record {
-        Record {
+    fn ended(ending: TrialResult, number: usize) -> TrialRecord {
+        TrialRecord {
             number,
             point: Point {
                 values: vec![Some(Value::Float(number as f64))],
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    fn numbers(past: &[Record], population: usize) -> Vec<f64> {
+    fn numbers(past: &[TrialRecord], population: usize) -> Vec<f64> {
         parents(past, FailedTrials::Ignore, population)
             .iter()
             .map(|(point, _)| point.get(0).unwrap().as_f64())
@@ -136,8 +136,8 @@ mod tests {
     #[test]
     fn parents_are_the_best_of_the_last_generation_and_of_its_parents() {
         let losses = [5.0, 1.0, 4.0, 3.0, 2.0, 9.0];
-        let past: Vec<Record> = (0..6)
-            .map(|number| ended(Ending::Done(vec![losses[number]]), number))
+        let past: Vec<TrialRecord> = (0..6)
+            .map(|number| ended(TrialResult::Done(vec![losses[number]]), number))
             .collect();
         assert!(numbers(&past[..1], 2).is_empty());
         assert_eq!(numbers(&past[..2], 2), [0.0, 1.0]);
@@ -149,11 +149,11 @@ mod tests {
     #[test]
     fn pruned_failed_and_undefined_trials_have_no_children() {
         let past = [
-            ended(Ending::Pruned, 0),
-            ended(Ending::Done(vec![2.0]), 1),
-            ended(Ending::Failed, 2),
-            ended(Ending::Done(vec![f64::NAN]), 3),
-            ended(Ending::Done(vec![1.0]), 4),
+            ended(TrialResult::Pruned, 0),
+            ended(TrialResult::Done(vec![2.0]), 1),
+            ended(TrialResult::Failed, 2),
+            ended(TrialResult::Done(vec![f64::NAN]), 3),
+            ended(TrialResult::Done(vec![1.0]), 4),
         ];
         assert_eq!(numbers(&past, 2), [1.0, 4.0]);
         // Where failed trials count, trials 1 and 2 form a generation, and so do trials 3 and 4.

@@ -5,18 +5,18 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::plan::search::{Point, Space};
 
-use super::unit::{self, decide};
+use super::unit::{self, build_point};
 
 /// Draws every parameter uniformly over its domain, independent of earlier trials.
 pub(super) fn draw(space: &Space, rng: &mut ChaCha8Rng) -> Point {
-    decide(space, |_, parameter| {
+    build_point(space, |_, parameter| {
         unit::value_at(&parameter.domain, rng.gen_range(0.0..1.0))
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::search::sampler::Proposed;
+    use crate::search::sampler::ProposedPoints;
     use crate::search::sampler::testing::{choice, float, random, space, when};
 
     #[test]
@@ -25,7 +25,7 @@ mod tests {
         let at = |seed, study, number| {
             let sampler = random(seed);
             sampler
-                .propose(&space, study, &[], &Proposed::default(), number)
+                .propose(&space, study, &[], &ProposedPoints::default(), number)
                 .unwrap()
         };
         assert_eq!(at(1, 2, 3), at(1, 2, 3));
@@ -44,7 +44,7 @@ mod tests {
             0,
             &[1],
         );
-        let (mut inactive, before) = (0, Proposed::default());
+        let (mut inactive, before) = (0, ProposedPoints::default());
         for number in 0..40 {
             let point = sampler.propose(&with, 0, &[], &before, number).unwrap();
             assert_eq!(point.values.len(), 3);

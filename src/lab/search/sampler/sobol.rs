@@ -5,7 +5,7 @@ use rand::RngCore;
 use crate::base::{Purpose, Seed};
 use crate::plan::search::{Point, Space};
 
-use super::unit::{self, decide};
+use super::unit::{self, build_point};
 
 /// Points per sequence; further points come from another sequence with another scrambling.
 const LENGTH: usize = 1 << 16;
@@ -19,7 +19,7 @@ const LENGTH: usize = 1 << 16;
 /// Burley 2020, *Practical Hash-based Owen Scrambling* (crate `sobol_burley`).
 pub(super) fn point(space: &Space, seed: Seed, study: usize, number: usize) -> Point {
     let dimensions = sobol_burley::NUM_DIMENSIONS as usize;
-    decide(space, |index, parameter| {
+    build_point(space, |index, parameter| {
         // A sequence ends after 2¹⁶ points and 256 dimensions; beyond that, another scrambling is used.
         let scramble = [study, number / LENGTH, index / dimensions].map(|part| part as u64);
         let scramble = seed.stream_at(Purpose::Search, &scramble).next_u32();

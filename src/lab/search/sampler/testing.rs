@@ -4,9 +4,9 @@ use crate::base::Seed;
 use crate::plan::search::{
     Condition, Domain, FailedTrials, NoSettings, Nsga2Section, Parameter, Point, SamplerSpec, Space,
 };
-use crate::search::{Ending, Record};
+use crate::search::{TrialRecord, TrialResult};
 
-use super::{Proposed, Sampler};
+use super::{ProposedPoints, Sampler};
 
 pub(super) fn random(seed: u64) -> Sampler {
     of(SamplerSpec::Random(NoSettings {}), seed)
@@ -107,8 +107,8 @@ pub(super) fn records(
     trials: usize,
     lag: usize,
     objectives: impl Fn(&Point) -> Vec<f64>,
-) -> Vec<Record> {
-    let ending = |point: &Point| Ending::Done(objectives(point));
+) -> Vec<TrialRecord> {
+    let ending = |point: &Point| TrialResult::Done(objectives(point));
     searched(sampler, space, trials, lag, ending)
 }
 
@@ -118,10 +118,10 @@ pub(super) fn searched(
     space: &Space,
     trials: usize,
     lag: usize,
-    ending: impl Fn(&Point) -> Ending,
-) -> Vec<Record> {
-    let mut past: Vec<Record> = Vec::new();
-    let mut before = Proposed::default();
+    ending: impl Fn(&Point) -> TrialResult,
+) -> Vec<TrialRecord> {
+    let mut past: Vec<TrialRecord> = Vec::new();
+    let mut before = ProposedPoints::default();
     for number in 0..trials {
         let known = &past[..number.saturating_sub(lag)];
         let Some(point) = sampler.propose(space, 0, known, &before, number) else {
@@ -129,7 +129,7 @@ pub(super) fn searched(
         };
         before.add(&point);
         let ending = ending(&point);
-        past.push(Record {
+        past.push(TrialRecord {
             number,
             point,
             ending,

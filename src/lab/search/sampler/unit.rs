@@ -117,7 +117,10 @@ fn tidy(value: f64) -> f64 {
 
 /// Builds a point by setting the parameters in order; `value` gives the value of each parameter that is active at the
 /// point built so far.
-pub(super) fn decide(space: &Space, mut value: impl FnMut(usize, &Parameter) -> Value) -> Point {
+pub(super) fn build_point(
+    space: &Space,
+    mut value: impl FnMut(usize, &Parameter) -> Value,
+) -> Point {
     let mut point = Point::default();
     for (index, parameter) in space.parameters.iter().enumerate() {
         let is_active = space.is_active(index, &point);

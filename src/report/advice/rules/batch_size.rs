@@ -1,14 +1,14 @@
 //! `batch-size`: recommends the size at which the measured throughput levels off, or a larger size if it still rises.
 
 use crate::base::units::human;
-use crate::report::advice::line::Line;
+use crate::report::advice::line::FittedLine;
 use crate::report::advice::recommendation::{Predicted, Recommendation};
 use crate::report::advice::study::WorkGroup;
-use crate::report::judged::plain;
+use crate::report::judged::plain_number_text;
 use crate::report::timing::timing_value;
 use crate::report::view::Cell;
 
-use super::WORTH;
+use super::MIN_GAIN;
 
 pub(super) const ABOUT: &str = "Recommends the knee of the measured batch sizes (the smallest whose throughput is \
     at most `report.knee` below the best) where it is larger than the cell's and the fit predicts 2 % more throughput or better; and twice \
@@ -45,9 +45,16 @@ pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
              gain is below {} %. It changes the optimisation too: compare the losses.",
             milliseconds(line.fixed),
             knee.0,
-            plain(100.0 * tolerance)
+            plain_number_text(100.0 * tolerance)
         );
-        proposals.extend(proposed(study, &line, &speeds, (size, knee.0), WORTH, why));
+        proposals.extend(proposed(
+            study,
+            &line,
+            &speeds,
+            (size, knee.0),
+            MIN_GAIN,
+            why,
+        ));
     }
     if grows >= NEXT && fits(study, next) {
         let why = format!(
@@ -61,11 +68,11 @@ pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
 }
 
 /// Fits a line to step time over batch size, with one point for every run of the cells.
-pub(super) fn fit(along: &[(f64, &Cell<'_>)]) -> Option<Line> {
+pub(super) fn fit(along: &[(f64, &Cell<'_>)]) -> Option<FittedLine> {
     let points = along
         .iter()
         .flat_map(|(size, cell)| cell.times().map(|times| (*size, times.step_mean_ms)));
-    Line::fit(&points.collect::<Vec<_>>())
+    FittedLine::fit(&points.collect::<Vec<_>>())
 }
 
 /// Whether a batch of `size` samples is possible: an epoch must have at least as many.
@@ -77,7 +84,7 @@ pub(super) fn fits(study: &WorkGroup<'_, '_>, size: f64) -> bool {
 
 fn proposed(
     study: &WorkGroup<'_, '_>,
-    line: &Line,
+    line: &FittedLine,
     speeds: &[(f64, f64)],
     (from, to): (f64, f64),
     smallest: f64,

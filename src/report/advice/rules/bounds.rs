@@ -7,7 +7,7 @@ use crate::report::advice::study::WorkGroup;
 use crate::report::timing::timing_value;
 use crate::report::view::Cell;
 
-use super::WORTH;
+use super::MIN_GAIN;
 use super::batch_size::{SETTING, fits};
 use super::values::{over_runs, percent, share};
 
@@ -42,7 +42,7 @@ pub(super) fn find_loss(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>
     };
     let here = here / own;
     let bound = 1.0 / (1.0 - share * (1.0 - cost / here));
-    if bound < WORTH {
+    if bound < MIN_GAIN {
         return None;
     }
     Some(vec![Recommendation {
@@ -56,7 +56,7 @@ pub(super) fn find_loss(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>
         reasoning: "The cost of the loss does not follow the number of samples; it changes the optimisation too: compare \
                     the losses."
             .to_owned(),
-        ..study.change(SETTING, size as u64, Predicted::bound(WORTH, bound))
+        ..study.change(SETTING, size as u64, Predicted::bound(MIN_GAIN, bound))
     }])
 }
 
@@ -87,7 +87,7 @@ pub(super) fn find_optimizer(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommenda
         ..study.change(
             setting,
             2 * from as u64,
-            Predicted::bound(WORTH, 1.0 / (1.0 - share / 2.0)),
+            Predicted::bound(MIN_GAIN, 1.0 / (1.0 - share / 2.0)),
         )
     }])
 }

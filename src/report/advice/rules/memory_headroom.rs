@@ -2,13 +2,13 @@
 
 use crate::base::units::{human, human_bytes};
 use crate::plan::{Claim, PredictedColumn};
-use crate::report::advice::line::Line;
+use crate::report::advice::line::FittedLine;
 use crate::report::advice::recommendation::{Predicted, Recommendation};
 use crate::report::advice::study::WorkGroup;
 use crate::report::sections::cost::is_on_gpu;
 use crate::report::timing::timing_value;
 
-use super::WORTH;
+use super::MIN_GAIN;
 use super::batch_size::{SETTING, fit, fits};
 
 pub(super) const ABOUT: &str = "Recommends twice the largest measured batch size where the fit of the throughput gives 2 % \
@@ -27,7 +27,7 @@ pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
         let runs = cell.counted.iter().filter_map(|run| run.peak_rss_bytes);
         runs.map(|bytes| (*size, bytes as f64))
     });
-    let line = Line::fit(&points.collect::<Vec<_>>());
+    let line = FittedLine::fit(&points.collect::<Vec<_>>());
     let memory = study.memory();
     let own = study.number(study.anchor, SETTING);
     let (Some(line), Some(memory), Some(own), Some((largest, cell))) =
@@ -52,7 +52,7 @@ pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
         human((faster - 1.0) * 100.0, 2)
     );
     let predicted = line.growth(own, next, runs);
-    let is_useful = at_most < USABLE * memory && faster >= WORTH && fits(study, next);
+    let is_useful = at_most < USABLE * memory && faster >= MIN_GAIN && fits(study, next);
     let predicted = predicted.filter(|_| is_useful)?;
     Some(vec![Recommendation {
         claim: Claim::Value,

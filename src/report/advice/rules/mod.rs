@@ -14,7 +14,7 @@ mod workers;
 
 use super::recommendation::Recommendation;
 use super::study::WorkGroup;
-pub(super) use values::WORTH;
+pub(super) use values::MIN_GAIN;
 
 /// A rule, as `fieldtrial list rules` shows it.
 #[derive(Debug, Clone, Copy)]

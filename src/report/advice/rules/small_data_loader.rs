@@ -9,7 +9,7 @@ use crate::report::advice::recommendation::{Predicted, Recommendation};
 use crate::report::advice::study::WorkGroup;
 use crate::report::timing::timing_value;
 
-use super::WORTH;
+use super::MIN_GAIN;
 use super::values::{epochs, over_runs};
 
 pub(super) const ABOUT: &str = "Where starting and stopping workers every epoch takes as long as loading itself or \
@@ -44,7 +44,7 @@ pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     );
     let without = (training - wait - starts + work) / training;
     let stay = 1.0 - starts * (1.0 - 1.0 / epochs as f64) / training;
-    let is_better = |ratio: f64| ratio <= 1.0 / WORTH;
+    let is_better = |ratio: f64| ratio <= 1.0 / MIN_GAIN;
     if starts < work || !(is_better(without) || is_better(stay)) {
         return None;
     }
@@ -60,6 +60,6 @@ pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
         formula: format!("{formula}, as the best case"),
         reasoning: "The data are so small that threads cost more than they carry.".to_owned(),
         column: PredictedColumn::TrainS,
-        ..study.change(setting, to, Predicted::bound(1.0 / WORTH, ratio))
+        ..study.change(setting, to, Predicted::bound(1.0 / MIN_GAIN, ratio))
     }])
 }

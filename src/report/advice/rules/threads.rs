@@ -2,13 +2,13 @@
 
 use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn};
-use crate::report::advice::effect::paired;
-use crate::report::advice::line::Line;
+use crate::report::advice::effect::paired_ratio;
+use crate::report::advice::line::FittedLine;
 use crate::report::advice::recommendation::{Predicted, Recommendation};
 use crate::report::advice::study::WorkGroup;
 use crate::report::view::Cell;
 
-use super::values::{best_measured, measured_here, over_runs};
+use super::values::{best_measured, measured_effect_text, over_runs};
 
 pub(super) const ABOUT: &str = "Where two numbers of threads or more were measured: recommends the fastest of them, where \
     it gave 2 % more throughput or better (prediction: that measurement); else all cores, where no cell had so many and \
@@ -59,7 +59,7 @@ fn all_cores(
         cell.times()
             .map(|times| (1.0 / *threads, times.step_mean_ms))
     });
-    let line = Line::fit(&points.collect::<Vec<_>>())?;
+    let line = FittedLine::fit(&points.collect::<Vec<_>>())?;
     let runs = study.anchor.counted.len().max(3);
     let predicted = line.growth(1.0 / cores, 1.0 / own, runs)?;
     (predicted[0] >= NEXT).then(|| Recommendation {
@@ -83,13 +83,13 @@ fn fewer(
 ) -> Option<Recommendation> {
     let mut less = measured.iter().filter(|(threads, _)| *threads < own);
     let (cell, found) = less.find_map(|(_, cell)| {
-        let found = paired(cell, study.anchor, COLUMN)?;
+        let found = paired_ratio(cell, study.anchor, COLUMN)?;
         (found.ratio.low >= KEPT).then_some((*cell, found))
     })?;
     let ratio = found.ratio;
     Some(Recommendation {
         claim: Claim::NoWorse,
-        triggers: measured_here(&found, COLUMN),
+        triggers: measured_effect_text(&found, COLUMN),
         formula: "ratio of the medians over these pairs; at least 0.95".to_owned(),
         reasoning: "What the threads do fits on fewer cores, which are then free for other runs."
             .to_owned(),

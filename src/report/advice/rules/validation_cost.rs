@@ -6,7 +6,7 @@ use crate::report::advice::recommendation::{Predicted, Recommendation};
 use crate::report::advice::study::WorkGroup;
 use crate::report::timing::timing_value;
 
-use super::WORTH;
+use super::MIN_GAIN;
 use super::values::{epochs, over_runs, percent};
 
 pub(super) const ABOUT: &str = "Recommends validating less often (`validation.every`) where validation takes 10 % of the \
@@ -46,7 +46,7 @@ pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
         .collect();
     let is_enough = |to: &&usize| (validation - saved(**to)) / (total - saved(**to)) < SHARE;
     let chosen = useful.iter().find(is_enough).or(useful.last());
-    let &to = chosen.filter(|to| 1.0 - saved(**to) / total <= 1.0 / WORTH)?;
+    let &to = chosen.filter(|to| 1.0 - saved(**to) / total <= 1.0 / MIN_GAIN)?;
     let left = validations(epochs, to);
     Some(vec![Recommendation {
         triggers: format!(
@@ -64,7 +64,7 @@ pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
         ..study.change(
             SETTING,
             to,
-            Predicted::bound(1.0 / WORTH, 1.0 - share * (1.0 - left / now)),
+            Predicted::bound(1.0 / MIN_GAIN, 1.0 - share * (1.0 - left / now)),
         )
     }])
 }

@@ -4,7 +4,7 @@ use crate::base::statistics::median;
 use crate::base::units::human;
 use crate::event::RunTimes;
 use crate::plan::PredictedColumn;
-use crate::report::advice::effect::{Measured, paired};
+use crate::report::advice::effect::{Measured, paired_ratio};
 use crate::report::advice::recommendation::{Predicted, Recommendation};
 use crate::report::advice::study::WorkGroup;
 use crate::report::number::fixed;
@@ -12,7 +12,7 @@ use crate::report::sections::phases::breakdown;
 use crate::report::view::Cell;
 
 /// Smallest improvement worth a recommendation, as a ratio.
-pub(in crate::report::advice) const WORTH: f64 = 1.02;
+pub(in crate::report::advice) const MIN_GAIN: f64 = 1.02;
 
 /// Fraction of the step's time in a phase, from 0 to 1; `phase` is its index in the table of phases.
 pub(super) fn share(cell: &Cell<'_>, phase: usize) -> Option<f64> {
@@ -37,18 +37,18 @@ pub(super) fn percent(share: f64) -> String {
 
 /// Amdahl's bound: the speed-up of the whole if a part with this fraction of its time takes no time.
 pub(super) fn amdahl(share: f64) -> Predicted {
-    Predicted::bound(WORTH, 1.0 / (1.0 - share.min(0.99)))
+    Predicted::bound(MIN_GAIN, 1.0 / (1.0 - share.min(0.99)))
 }
 
 /// Sentence with the ratio of `column` measured over pairs of runs.
-pub(super) fn measured_here(found: &Measured, column: PredictedColumn) -> String {
-    let (pairs, words) = (found.pairs, column.words());
+pub(super) fn measured_effect_text(found: &Measured, column: PredictedColumn) -> String {
+    let (pairs, words) = (found.pairs, column.display_name());
     let ratio = human(found.ratio.value, 3);
     format!("Measured here over {pairs} pairs of runs: {ratio}× the {words}.")
 }
 
 /// Proposes the change to the cell among `others` with the best measured `column`, if the improvement is at least
-/// [`WORTH`]; the measurement is its prediction.
+/// [`MIN_GAIN`]; the measurement is its prediction.
 pub(super) fn best_measured<'a>(
     study: &WorkGroup<'_, 'a>,
     setting: &'static str,
@@ -57,14 +57,14 @@ pub(super) fn best_measured<'a>(
     reasoning: &str,
 ) -> Option<Vec<Recommendation>> {
     let measured = others.iter().filter_map(|cell| {
-        let found = paired(cell, study.anchor, column)?;
+        let found = paired_ratio(cell, study.anchor, column)?;
         Some((cell, found, found.improvement(column)[0]))
     });
     let (cell, found, _) = measured
-        .filter(|(.., gain)| *gain >= WORTH)
+        .filter(|(.., gain)| *gain >= MIN_GAIN)
         .max_by(|a, b| a.2.total_cmp(&b.2))?;
     Some(vec![Recommendation {
-        triggers: measured_here(&found, column),
+        triggers: measured_effect_text(&found, column),
         formula: "ratio of the medians over these pairs, with its interval".to_owned(),
         reasoning: reasoning.to_owned(),
         column,

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use crate::report::search::fixture::{ONE, searched};
+use crate::report::search::fixture::{ONE_STUDY, searched};
 use crate::report::{ReportOptions, render};
 use crate::results::write;
 
 use super::super::next::prediction;
 use super::*;
-use crate::results::testing::{assert_begins, assert_says};
+use crate::results::testing::{assert_contains, assert_starts_with};
 
 /// Results that test every recommendation of `set`. That of the batch size is tested on measured cells, with a
 /// predicted ratio of 2.5 (`low` to 3); the others on measured cells only if `is_measured`.
@@ -40,7 +40,7 @@ fn followed(set: &ResultSet, low: f64, is_measured: bool) -> ResultSet {
 
 /// The same cells with complete specifications, so that `next.toml` can be written.
 fn in_full(mut set: ResultSet) -> ResultSet {
-    let whole = searched(ONE).plan.cells.remove(0).spec;
+    let whole = searched(ONE_STUDY).plan.cells.remove(0).spec;
     for cell in &mut set.plan.cells {
         let value = |name: &str| -> u64 {
             let mut parts = cell.key.split(',');
@@ -91,7 +91,7 @@ fn what_was_not_measured_yet_keeps_its_prediction_and_its_command() {
     let text = page(root.path(), &set, &followed(&set, 2.0, false));
     assert!(text.contains("tested: refuted: measured "), "{text}");
     assert!(text.contains("predicted at most "), "{text}");
-    assert_says(&text, "`fieldtrial run reports/followed/next.toml`");
+    assert_contains(&text, "`fieldtrial run reports/followed/next.toml`");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn no_headline_says_what_the_test_did_not() {
     let next = followed(&set, 2.0, true);
     let report = crate::report::Report::of(&next);
     let first = &report.answer.sentences[0];
-    assert_begins(
+    assert_starts_with(
         first,
         "train.batch-size = 16 instead of 8: refuted: measured 1.",
     );

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{answer, text, with_accuracy};
 use crate::report::answer::BestCells;
 use crate::report::view::View;
-use crate::results::testing::assert_says;
+use crate::results::testing::assert_contains;
 use crate::results::{BaselineRow, ResultSet};
 
 const AROUND: [f64; 5] = [0.0, 0.01, 0.02, 0.03, 0.04];
@@ -50,7 +50,7 @@ fn the_best_cell_is_judged_by_the_baselines_on_its_own_data() {
     let told = text(&set);
     let on_own = "Baselines on the data of workers 0, validation accuracy: linear model 0.7200 (0.7000–0.7400). \
         Better than the linear model: workers 0, 0.9200";
-    assert_says(&told, on_own);
+    assert_contains(&told, on_own);
     set.baselines.reverse();
     assert_eq!(text(&set), told);
     // Without baselines on its own rows a cell is not compared with baselines.
@@ -65,7 +65,7 @@ fn a_baseline_for_which_the_data_are_too_large_is_named() {
     add(&mut set, 0, "constant", Some(0.5));
     add(&mut set, 0, "linear", None);
     add(&mut set, 0, "nearest", None);
-    assert_says(
+    assert_contains(
         text(&set),
         "Baselines on the same rows, validation accuracy: constant 0.5200 (0.5000–0.5400) (too many rows or features \
          for linear model and nearest neighbour). Better than the constant: workers 0",
@@ -99,13 +99,13 @@ fn of_cells_with_different_numbers_of_seeds_both_are_told() {
     let other = set.plan.cells[1].key.clone();
     set.runs.retain(|row| row.key != other || row.seed == 42);
     let told = text(&set);
-    assert_says(&told, "1 to 5 seeds per cell, 4 are needed.");
-    assert_says(
+    assert_contains(&told, "1 to 5 seeds per cell, 4 are needed.");
+    assert_contains(
         &told,
         "0.9200 (0.9000–0.9400), 79.96 samples/s, 641 MiB; a cell with a single value has no range to hold against it.",
     );
     let about = &answer(&set).tables[0].about;
-    assert_says(about, "by median over 1 to 5 seeds of a cell");
+    assert_contains(about, "by median over 1 to 5 seeds of a cell");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{answer, timed};
-use crate::results::testing::{assert_begins, assert_ends, assert_says};
+use crate::results::testing::{assert_contains, assert_ends_with, assert_starts_with};
 use crate::results::{self, ResultSet};
 
 /// The sentences of the answer if the manifest asks for `parts`.
@@ -33,7 +33,7 @@ fn along_an_axis_each_value_stands_against_the_first_with_a_verdict() {
     );
     // Equal times; their noise of about 0.01 % is no effect.
     let idle = told(four([100.0, 100.0, 200.0, 200.0]), &parts);
-    assert_says(&idle[0], "in none of 2 pairs of cells shown to differ");
+    assert_contains(&idle[0], "in none of 2 pairs of cells shown to differ");
     let few = timed(4, 2, |_| 100.0);
     assert!(told(few, &parts)[0].ends_with("(n = 2; a test needs 5)."));
     let alone = timed(1, 6, |_| 100.0);
@@ -51,7 +51,7 @@ fn a_larger_batch_stops_paying_at_the_knee() {
         &json!([{ "along": "batch-size" }]),
     );
     assert_eq!(knees.len(), 2, "{knees:?}");
-    assert_begins(
+    assert_starts_with(
         &knees[0],
         "workers 0: From batch size 8 on (79.80 samples/s",
     );
@@ -61,19 +61,19 @@ fn a_larger_batch_stops_paying_at_the_knee() {
 fn a_treatment_that_gains_nothing_is_told_so() {
     let parts = json!([{ "gain": "workers" }]);
     let nothing = told(timed(2, 6, |_| 100.0), &parts);
-    assert_begins(
+    assert_starts_with(
         &nothing[0],
         "No treatment is shown to differ from workers 0 (",
     );
     let gains = told(timed(2, 6, |cell| [100.0, 50.0][cell]), &parts);
-    assert_begins(&gains[0], "Against workers 0 (");
-    assert_says(
+    assert_starts_with(&gains[0], "Against workers 0 (");
+    assert_contains(
         &gains[0],
         "workers 4 has 0.500× the step time (0.500–0.500)",
     );
     // The cells differ in two axes, but the two cells of a pair only in one.
     let pairs = told(four([100.0, 50.0, 200.0, 100.0]), &parts);
-    assert_begins(&pairs[0], "workers 4 instead of 0: 2.00×");
+    assert_starts_with(&pairs[0], "workers 4 instead of 0: 2.00×");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_share_below_one_percent_has_no_more_digits_than_are_known() {
         times.phases.data_wait_ms = waits;
     });
     let told = told(set, &json!(["where"]));
-    assert_ends(&told[0], "waiting for data takes at most 0.8 %.");
+    assert_ends_with(&told[0], "waiting for data takes at most 0.8 %.");
 }
 
 #[test]
@@ -220,11 +220,11 @@ fn names_of_the_manifest_stand_for_axes_and_values() {
     set.plan.report =
         json!({ "answer": ["samples_per_s"], "names": { "workers": "loader processes" } });
     let found = answer(&set);
-    assert_begins(&found.sentences[0], "Fastest: loader processes 0, ");
+    assert_starts_with(&found.sentences[0], "Fastest: loader processes 0, ");
     assert_eq!(found.tables[0].columns[0].heading, "loader processes");
     set.plan.report = json!({ "answer": ["samples_per_s"], "names": { "4": "four workers" } });
     let found = answer(&set);
-    assert_says(&found.sentences[0], "; four workers is behind it");
+    assert_contains(&found.sentences[0], "; four workers is behind it");
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(crate) struct SingleChange<'v, 'a> {
 
 /// Removes comparisons whose changes are all contained in those of a larger comparison; the larger one shows them as
 /// factors measured alone.
-pub(crate) fn without_parts(comparisons: Vec<Comparison>) -> Vec<Comparison> {
+pub(crate) fn without_contained_comparisons(comparisons: Vec<Comparison>) -> Vec<Comparison> {
     let changes: Vec<Vec<&SpecChange>> = comparisons.iter().map(all_changes).collect();
     let is_part = |own: &Vec<&SpecChange>| {
         let mut others = changes.iter();
@@ -51,7 +51,7 @@ pub(crate) fn factors(matched: &MatchedCells<'_, '_>) -> BTreeSet<Factor> {
 
 /// Finds a pair of cells that isolates `factor`: the cell before and one with only this factor added; or, if there is
 /// none, the cell after and one with only this factor removed.
-pub(crate) fn find<'v, 'a>(
+pub(crate) fn find_single_change<'v, 'a>(
     matched: &MatchedCells<'v, 'a>,
     factor: Factor,
 ) -> Option<SingleChange<'v, 'a>> {

@@ -14,7 +14,7 @@ use crate::report::sections::plots::PlotContext;
 use crate::results::Interval;
 
 use super::effects::FactorEffects;
-use super::figure::Figure;
+use super::figure::ComparedQuantity;
 use super::rows::{RatioTest, direction};
 use super::search;
 use super::{phases, qualities};
@@ -75,7 +75,11 @@ fn of_one(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<String> {
     let mut all = vec![time(scene, matched)];
     all.extend(alone(scene, matched));
     all.extend(phases::sentence(scene, matched));
-    let told = matched.pair.costs.iter().filter(|own| costs::is_told(own));
+    let told = matched
+        .pair
+        .costs
+        .iter()
+        .filter(|own| costs::is_mentioned(own));
     all.extend(told.filter_map(|own| cost(scene, own)));
     // Sides that have a run which did not learn.
     let idle = matched
@@ -99,17 +103,19 @@ fn time(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> String {
     let words = scene.words;
     let judgement = &matched.pair.judgement;
     let ratio = judgement.ratio.as_ref();
-    let direction = ratio.map(|ratio| scene.across(words.direction(ratio)));
+    let direction = ratio.map(|ratio| scene.with_environment_note(words.ratio_in_words(ratio)));
     let direction = direction.unwrap_or_else(|| "–".to_owned());
-    let ends = match (ratio, words.family_p(judgement)) {
-        (Some(ratio), Some(p)) => format!("{}, {p}", scene.across(words.ends(ratio))),
-        (Some(ratio), None) => scene.across(words.ends(ratio)),
+    let ends = match (ratio, words.adjusted_p_text(judgement)) {
+        (Some(ratio), Some(p)) => {
+            format!("{}, {p}", scene.with_environment_note(words.ends(ratio)))
+        }
+        (Some(ratio), None) => scene.with_environment_note(words.ends(ratio)),
         (None, _) => direction.clone(),
     };
     let runs = words.count(judgement.runs.0.min(judgement.runs.1));
     let [direction, ends] = [direction, ends].map(|text| words.answer_runs(text, runs.clone()));
     let times = ratio.map_or_else(|| "–".to_owned(), |ratio| words.number(ratio.value, 3));
-    let why = |verdict: &Verdict| words.why(verdict, judgement.detectable).join("; ");
+    let why = |verdict: &Verdict| words.reason_texts(verdict, judgement.detectable).join("; ");
     match &judgement.verdict {
         verdict @ (Verdict::Faster | Verdict::Slower | Verdict::Less | Verdict::More) => {
             let verdict = capitalised(&words.verdict(verdict, None));
@@ -128,8 +134,8 @@ fn time(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> String {
 
 /// The medians of the judged time: `0.0500 ms → 0.150 ms`.
 fn medians(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> String {
-    let timed = scene.timed();
-    let found = matched.both.map(|at| timed.over_runs(at));
+    let timed = scene.judged_time();
+    let found = matched.both.map(|at| timed.median_over_runs(at));
     let show = |found: Option<Interval>| {
         found.map_or_else(
             || "–".to_owned(),
@@ -150,11 +156,12 @@ fn alone(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<String> {
         let name = factor.name(words);
         let effect = own
             .as_ref()
-            .and_then(|own| Some((own, own.effect(&Figure::SampleTime)?)));
+            .and_then(|own| Some((own, own.effect(&ComparedQuantity::SampleTime)?)));
         match effect {
             None => missing.push(name),
             Some((own, (ratio, shown @ (RatioTest::Less | RatioTest::More)))) => {
-                let direction = direction(words, &Figure::SampleTime, Some(&ratio), shown);
+                let direction =
+                    direction(words, &ComparedQuantity::SampleTime, Some(&ratio), shown);
                 let loss = qualities::best_loss(words, [own.without, own.with]);
                 let loss = loss.map(|change| words.answer_with_loss(change));
                 told.push(format!("{name} {direction}{}", loss.unwrap_or_default()));
@@ -174,8 +181,8 @@ fn alone(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<String> {
 /// A cost with its medians, the interval of its ratio and its verdict; `None` if the ratio is undefined.
 fn cost(scene: &Scene<'_>, own: &CostChange) -> Option<String> {
     let (words, judgement) = (scene.words, &own.judgement);
-    let direction = scene.across(words.direction(judgement.ratio.as_ref()?));
-    let p = words.family_p(judgement).filter(|_| own.is_effect());
+    let direction = scene.with_environment_note(words.ratio_in_words(judgement.ratio.as_ref()?));
+    let p = words.adjusted_p_text(judgement).filter(|_| own.is_effect());
     let ends = [Some(direction), p].into_iter().flatten();
     let ends = ends.collect::<Vec<String>>().join(", ");
     let (before, after) = own.medians;
@@ -250,7 +257,7 @@ pub(crate) fn figure(scene: &Scene<'_>) -> Option<PlotContext> {
     else {
         return cells::ratios(scene);
     };
-    let caption = format!("{}{}", words.forest_caption(), scene.across_note());
+    let caption = format!("{}{}", words.forest_caption(), scene.environment_note());
     let titles = (words.forest_title(words.timed_title()), caption);
     Some(cells::plot(
         words,
@@ -268,18 +275,20 @@ fn forest(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Option<Vec<DotRo
     let taken = FactorEffects::of(matched)?;
     let count = taken.measured().count();
     let single = taken.factors.iter().filter_map(|(factor, alone)| {
-        let (ratio, shown) = alone.as_ref()?.effect(&Figure::SampleTime)?;
+        let (ratio, shown) = alone.as_ref()?.effect(&ComparedQuantity::SampleTime)?;
         let kind = match shown {
             RatioTest::Less => cells::FASTER,
             RatioTest::More => cells::SLOWER,
-            _ => cells::OPEN,
+            _ => cells::OTHER_VERDICT,
         };
-        cells::row(words, matched, factor.name(words), ratio, kind)
+        cells::ratio_dot_row(words, matched, factor.name(words), ratio, kind)
     });
-    let product = taken.product(&Figure::SampleTime).and_then(|ratio| {
-        let label = words.forest_product(words.count(count));
-        cells::row(words, matched, label, ratio, cells::OPEN)
-    });
+    let product = taken
+        .product(&ComparedQuantity::SampleTime)
+        .and_then(|ratio| {
+            let label = words.forest_product(words.count(count));
+            cells::ratio_dot_row(words, matched, label, ratio, cells::OTHER_VERDICT)
+        });
     let all = cells::verdict_row(words, matched, words.forest_all());
     let rows = single.chain(product).chain(all);
     (count > 0).then(|| rows.collect())

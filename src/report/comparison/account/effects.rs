@@ -11,11 +11,11 @@ use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::messages;
 use crate::report::section::Code;
 
-use super::alone::{SingleChange, factors, find};
+use super::alone::{SingleChange, factors, find_single_change};
 use super::factor::Factor;
-use super::figure::Figure;
-use super::rows::{RatioTest, shown};
-use super::spread::{Runs, over_blocks, p_value, quotient};
+use super::figure::ComparedQuantity;
+use super::rows::{RatioTest, tested_direction};
+use super::spread::{Runs, p_value, ratio_of_medians, statistic_over_blocks};
 
 messages! {
     effects_factor() = "factor" | "Faktor";
@@ -36,7 +36,7 @@ impl<'v, 'a> FactorEffects<'v, 'a> {
         (factors.len() > 1).then(|| Self {
             factors: factors
                 .into_iter()
-                .map(|factor| (factor, find(matched, factor)))
+                .map(|factor| (factor, find_single_change(matched, factor)))
                 .collect(),
             key: &matched.pair.after,
         })
@@ -47,32 +47,38 @@ impl<'v, 'a> FactorEffects<'v, 'a> {
     }
 
     /// The product of the single factors' ratios, with its interval.
-    pub(crate) fn product(&self, figure: &Figure) -> Option<Ratio> {
+    pub(crate) fn product(&self, figure: &ComparedQuantity) -> Option<Ratio> {
         let single = self
             .measured()
             .flat_map(|alone| [alone.without, alone.with]);
-        let all: Vec<Runs> = single.map(|at| figure.runs(at)).collect();
+        let all: Vec<Runs> = single.map(|at| figure.values_by_run(at)).collect();
         let label = format!("{} {figure:?} product", self.key);
-        over_blocks(&label, &all, &|medians| {
-            medians.chunks(2).map(quotient).product()
+        statistic_over_blocks(&label, &all, &|medians| {
+            medians.chunks(2).map(ratio_of_medians).product()
         })
     }
 }
 
 impl SingleChange<'_, '_> {
     /// The ratio `with ÷ without` of a figure, and what its test shows.
-    pub(crate) fn effect(&self, figure: &Figure) -> Option<(Ratio, RatioTest)> {
+    pub(crate) fn effect(&self, figure: &ComparedQuantity) -> Option<(Ratio, RatioTest)> {
         let label = format!("{} {figure:?}", self.with.cell.info.key);
-        let runs = [figure.runs(self.without), figure.runs(self.with)];
-        let ratio = over_blocks(&label, &runs, &quotient)?;
-        Some((ratio, shown(&ratio, p_value(&runs[0], &runs[1], 1))))
+        let runs = [
+            figure.values_by_run(self.without),
+            figure.values_by_run(self.with),
+        ];
+        let ratio = statistic_over_blocks(&label, &runs, &ratio_of_medians)?;
+        Some((
+            ratio,
+            tested_direction(&ratio, p_value(&runs[0], &runs[1], 1)),
+        ))
     }
 }
 
 /// Lines of a manifest that measure the factors which no cell of these results changes alone; `None` if there are none.
-pub(crate) fn missing(scene: &Scene<'_>) -> Option<Code> {
+pub(crate) fn unmeasured_factor_lines(scene: &Scene<'_>) -> Option<Code> {
     let first = scene
-        .shown()
+        .cells_in_tables()
         .find_map(|matched| FactorEffects::of(&matched).map(|taken| (matched, taken)));
     let (matched, taken) = first?;
     let missing = taken.factors.iter().filter(|(_, alone)| alone.is_none());

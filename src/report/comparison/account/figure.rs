@@ -1,4 +1,4 @@
-//! [`Figure`]: a number by which the runs of two cells are compared, such as the time per sample.
+//! [`ComparedQuantity`]: a number by which the runs of two cells are compared, such as the time per sample.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use super::spread::{Runs, of_runs};
 
 /// A number by which runs are compared: a time (per sample, of validation, until a loss is reached) or a price.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Figure {
+pub(crate) enum ComparedQuantity {
     SampleTime,
     Startup,
     Training,
@@ -46,7 +46,7 @@ messages! {
     not_reached(best) = "not reached: best {best}" | "nicht erreicht: bester Wert {best}";
 }
 
-impl Figure {
+impl ComparedQuantity {
     /// The loss that all seeds of both cells reach: the largest of their best losses, on validation data if there are
     /// any. `None` if an untrained model is as good.
     pub(crate) fn equal_loss(both: [CellInView<'_, '_>; 2]) -> Option<Self> {
@@ -60,8 +60,10 @@ impl Figure {
         } else {
             "train_loss"
         };
-        let target = Target::equal(name, &cells)?;
-        let has_curve = cells.iter().all(|cell| target.of_all(cell).is_some());
+        let target = Target::common_target(name, &cells)?;
+        let has_curve = cells
+            .iter()
+            .all(|cell| target.best_of_all_seeds(cell).is_some());
         has_curve.then_some(Self::UntilEqual(target))
     }
 
@@ -122,18 +124,18 @@ impl Figure {
     }
 
     /// The figure's value in each counted run.
-    pub(crate) fn runs(&self, at: CellInView<'_, '_>) -> Runs {
+    pub(crate) fn values_by_run(&self, at: CellInView<'_, '_>) -> Runs {
         of_runs(at.cell, &|run| self.of_run(at, run))
     }
 
     /// Text shown instead of the figure if a cell does not have it.
-    pub(crate) fn missing(&self, words: Words, at: CellInView<'_, '_>) -> String {
+    pub(crate) fn missing_text(&self, words: Words, at: CellInView<'_, '_>) -> String {
         let (Self::Until(target) | Self::UntilEqual(target)) = self else {
             return "–".to_owned();
         };
         let mut runs = at.cell.blocks.iter();
         let is_reached = runs.any(|run| target.epochs(at.cell, run.seed).is_some());
-        let best = target.of_all(at.cell).filter(|_| !is_reached);
+        let best = target.best_of_all_seeds(at.cell).filter(|_| !is_reached);
         best.map_or_else(
             || "–".to_owned(),
             |best| words.not_reached(words.number(best, 4)),
@@ -141,7 +143,7 @@ impl Figure {
     }
 
     /// The ratio of this figure that the comparison has computed, if any.
-    pub(crate) fn own_ratio(&self, pair: &CellPair) -> Option<Ratio> {
+    pub(crate) fn compared_ratio(&self, pair: &CellPair) -> Option<Ratio> {
         let mut timings = pair.timings.iter();
         match self {
             Self::SampleTime => pair.judgement.ratio,
@@ -153,10 +155,10 @@ impl Figure {
 
     /// The figure's median over the counted runs, with its interval; if it is a column of `timings.csv`, the value
     /// there.
-    pub(crate) fn over_runs(&self, at: CellInView<'_, '_>) -> Option<Interval> {
+    pub(crate) fn median_over_runs(&self, at: CellInView<'_, '_>) -> Option<Interval> {
         let known = at.cell.timing.and_then(|row| row.values.get(self.column()));
         known.copied().or_else(|| {
-            let values: Vec<f64> = self.runs(at).into_values().collect();
+            let values: Vec<f64> = self.values_by_run(at).into_values().collect();
             interval_over_runs(&at.cell.info.key, &values)
         })
     }

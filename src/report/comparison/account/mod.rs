@@ -1,7 +1,7 @@
 //! Content of a comparison: figures, factors one by one, phases, quality and the answer.
 //!
-//! [`figure::Figure`] is a number that cells are compared by, [`spread`] computes the intervals, [`alone`] finds the
-//! cells that change one factor alone.
+//! [`figure::ComparedQuantity`] is a number that cells are compared by, [`spread`] computes the intervals, [`alone`]
+//! finds the cells that change one factor alone.
 
 mod alone;
 pub(super) mod answer;
@@ -18,7 +18,7 @@ pub(in crate::report) mod spread;
 #[cfg(test)]
 mod tests;
 
-pub(super) use alone::{factors, without_parts};
+pub(super) use alone::{factors, without_contained_comparisons};
 
 /// The messages of every section, for tests of the translations.
 #[cfg(test)]

@@ -9,10 +9,12 @@ use crate::report::section::Section;
 use crate::report::sections::phases::{PHASES, breakdown, column};
 use crate::report::table::{Column, Entry};
 use crate::report::view::CellInView;
-use crate::results::{BOOTSTRAP_FROM, Interval, interval_over_runs, value};
+use crate::results::{Interval, MIN_RUNS_FOR_BOOTSTRAP, interval_over_runs, value};
 
-use super::rows::{ROWS, RatioTest, interval, is_comparable, over_pairs, ratio_entry, shown};
-use super::spread::{Runs, of_runs, over_blocks, p_value, quotient};
+use super::rows::{
+    ROWS, RatioTest, interval, is_comparable, ratio_entry, table_over_pairs, tested_direction,
+};
+use super::spread::{Runs, of_runs, p_value, ratio_of_medians, statistic_over_blocks};
 
 /// Fraction of the step's change from which on a phase is named.
 const NAMED_FROM: f64 = 0.1;
@@ -71,7 +73,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
         words.phases_per_step()
     };
     let naming = ("phases", words.phases_title(), words.phases_about(of));
-    over_pairs(scene, naming, columns(scene), ROWS, |matched| {
+    table_over_pairs(scene, naming, columns(scene), ROWS, |matched| {
         lines(scene, matched)
     })
     .map(Section::table)
@@ -127,10 +129,10 @@ impl Phase {
         let mut timings = matched.pair.timings.iter();
         let own = timings.find(|timing| timing.column == column);
         let ratio = own.map(|timing| timing.ratio).or_else(|| {
-            over_blocks(
+            statistic_over_blocks(
                 &format!("{} {column}", matched.pair.after),
                 &runs,
-                &quotient,
+                &ratio_of_medians,
             )
         });
         Self {
@@ -150,11 +152,11 @@ impl Phase {
             _ => (before, after),
         };
         match &self.ratio {
-            Some(ratio) => shown(ratio, p_value(before, after, 1)) == wanted,
+            Some(ratio) => tested_direction(ratio, p_value(before, after, 1)) == wanted,
             None => {
                 absent.values().all(|time| *time == 0.0)
                     && present.values().all(|time| *time > 0.0)
-                    && absent.len().min(present.len()) >= BOOTSTRAP_FROM
+                    && absent.len().min(present.len()) >= MIN_RUNS_FOR_BOOTSTRAP
             }
         }
     }
@@ -266,7 +268,7 @@ pub(crate) fn sentence(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Opt
         let [before, after] = found.medians.map(|time| words.seconds(time / 1e3));
         let ratio = found.phase.ratio.as_ref();
         let ends = ratio.map(|ratio| {
-            let ends = scene.across(words.ends(ratio));
+            let ends = scene.with_environment_note(words.ends(ratio));
             format!(" ({}×, {ends})", words.ratio(ratio.value))
         });
         let percent = format!("{} %", words.fixed(found.part * 100.0, 0));

@@ -6,7 +6,7 @@ use crate::event::RunFacts;
 use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Number;
-use crate::report::quality::{arrowed, over_seeds};
+use crate::report::quality::{arrowed, median_over_seeds};
 use crate::report::table::Entry;
 use crate::report::view::CellInView;
 use crate::results::{ColumnInfo, Direction, fixed_column, metric_column, objective};
@@ -81,7 +81,7 @@ fn columns_of([before, after]: [CellInView<'_, '_>; 2]) -> Vec<ColumnInfo> {
 
 fn value_of(at: CellInView<'_, '_>, column: &str) -> Option<Number> {
     let fact = |facts: &RunFacts| objective::value(column, facts, None, f64::NAN, &[], None);
-    over_seeds(at.cell, &fact)
+    median_over_seeds(at.cell, &fact)
 }
 
 /// The line of a metric; `None` if neither side has it.

@@ -1,14 +1,14 @@
 //! Tables of figures: before, after, their ratio, and the direction that a test shows.
 
-use crate::compare::{CellPair, Design, Ratio, Verdict, runs_to_choose};
+use crate::compare::{CellPair, Design, Ratio, Verdict, min_runs_to_rank_best};
 pub(crate) use crate::report::comparison::scene::ROWS;
 use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::results::{Interval, IntervalKind};
 
-use super::figure::Figure;
-use super::spread::{over_blocks, p_value, quotient};
+use super::figure::ComparedQuantity;
+use super::spread::{p_value, ratio_of_medians, statistic_over_blocks};
 
 /// Largest p-value for which a direction is named.
 const ALPHA: f64 = 0.05;
@@ -44,30 +44,30 @@ pub(crate) enum RatioTest {
 
 /// The ratio of a figure, `after ÷ before`: as computed by the comparison, if it has this figure; `None` where the
 /// cells are not comparable.
-pub(crate) fn ratio_of(matched: &MatchedCells<'_, '_>, figure: &Figure) -> Option<Ratio> {
+pub(crate) fn ratio_of(matched: &MatchedCells<'_, '_>, figure: &ComparedQuantity) -> Option<Ratio> {
     let pair = matched.pair;
     let of_blocks = || {
         let label = format!("{} {figure:?}", pair.after);
-        let runs = matched.both.map(|at| figure.runs(at));
-        over_blocks(&label, &runs, &quotient)
+        let runs = matched.both.map(|at| figure.values_by_run(at));
+        statistic_over_blocks(&label, &runs, &ratio_of_medians)
     };
-    let ratio = figure.own_ratio(pair).or_else(of_blocks);
+    let ratio = figure.compared_ratio(pair).or_else(of_blocks);
     ratio.filter(|_| is_comparable(pair))
 }
 
 /// What the test of a figure's ratio shows; `tests` is the number of figures and cells that are reported together.
 fn tested(
     matched: &MatchedCells<'_, '_>,
-    figure: &Figure,
+    figure: &ComparedQuantity,
     ratio: Option<&Ratio>,
     tests: usize,
 ) -> RatioTest {
-    let [before, after] = matched.both.map(|at| figure.runs(at));
-    let needed = runs_to_choose(tests);
+    let [before, after] = matched.both.map(|at| figure.values_by_run(at));
+    let needed = min_runs_to_rank_best(tests);
     match ratio {
         None => RatioTest::Untested,
         Some(_) if matched.pair.judgement.design == Design::Sessions => RatioTest::Sessions,
-        Some(ratio) => match shown(ratio, p_value(&before, &after, tests)) {
+        Some(ratio) => match tested_direction(ratio, p_value(&before, &after, tests)) {
             RatioTest::Open(_) if before.len().min(after.len()) < needed => RatioTest::Few(needed),
             shown => shown,
         },
@@ -80,7 +80,7 @@ pub(crate) fn is_comparable(pair: &CellPair) -> bool {
 }
 
 /// The direction that a test shows: it must be significant, and the interval must not contain 1.
-pub(crate) fn shown(ratio: &Ratio, p: Option<f64>) -> RatioTest {
+pub(crate) fn tested_direction(ratio: &Ratio, p: Option<f64>) -> RatioTest {
     let is_off = |end: f64| (end - 1.0).abs() > f64::EPSILON;
     match p.filter(|_| ratio.kind != IntervalKind::Single) {
         _ if !is_off(ratio.low) && !is_off(ratio.high) => RatioTest::Equal,
@@ -92,7 +92,7 @@ pub(crate) fn shown(ratio: &Ratio, p: Option<f64>) -> RatioTest {
 }
 
 /// The table over pairs of cells, with their names if there are several, of at most `most` rows; `None` without rows.
-pub(crate) fn over_pairs<'a>(
+pub(crate) fn table_over_pairs<'a>(
     scene: &Scene<'a>,
     (id, title, about): (&str, String, String),
     columns: Vec<Column>,
@@ -103,14 +103,14 @@ pub(crate) fn over_pairs<'a>(
     let pairs = scene.matched_cells().count();
     let has_many = pairs > 1;
     let mut rows = Vec::new();
-    for matched in scene.shown() {
+    for matched in scene.cells_in_tables() {
         rows.extend(lines(&matched).into_iter().map(|fields| {
             let cell = has_many.then(|| Entry::text(scene.label(matched.pair)));
             let fields = cell.into_iter().chain(fields).collect();
             Row::new(&*matched.pair.after, fields)
         }));
     }
-    let is_cut = rows.len() > most || scene.shown().count() < pairs;
+    let is_cut = rows.len() > most || scene.cells_in_tables().count() < pairs;
     rows.truncate(most);
     let cell = has_many.then(|| Column::text(&words.cell()));
     let columns = cell.into_iter().chain(columns).collect();
@@ -134,17 +134,17 @@ pub(crate) fn columns(scene: &Scene<'_>, figures: &str, ratios: String) -> Vec<C
 }
 
 /// The row of a figure in a table of figures, and whether its test shows a direction; `None` if neither cell has it.
-pub(crate) fn line(
+pub(crate) fn quantity_row(
     scene: &Scene<'_>,
     matched: &MatchedCells<'_, '_>,
-    figure: &Figure,
+    figure: &ComparedQuantity,
     tests: usize,
 ) -> Option<(Vec<Entry>, bool)> {
     let words = scene.words;
     if matched
         .both
         .iter()
-        .all(|at| figure.over_runs(*at).is_none())
+        .all(|at| figure.median_over_runs(*at).is_none())
     {
         return None;
     }
@@ -163,11 +163,15 @@ pub(crate) fn line(
 }
 
 /// The medians of a figure of both sides, or the text for a missing one.
-pub(crate) fn medians(words: Words, matched: &MatchedCells<'_, '_>, figure: &Figure) -> [Entry; 2] {
+pub(crate) fn medians(
+    words: Words,
+    matched: &MatchedCells<'_, '_>,
+    figure: &ComparedQuantity,
+) -> [Entry; 2] {
     let show = |value| figure.show(words, value);
-    matched.both.map(|at| match figure.over_runs(at) {
+    matched.both.map(|at| match figure.median_over_runs(at) {
         Some(median) => interval(words, &median, &show),
-        None => Entry::text(figure.missing(words, at)),
+        None => Entry::text(figure.missing_text(words, at)),
     })
 }
 
@@ -206,14 +210,14 @@ fn without_unit_of<'t>(high: &str, low: &'t str) -> &'t str {
 /// Result of the test of a figure, in words.
 pub(crate) fn direction(
     words: Words,
-    figure: &Figure,
+    figure: &ComparedQuantity,
     ratio: Option<&Ratio>,
     shown: RatioTest,
 ) -> String {
     let Some(ratio) = ratio.map(|ratio| ratio.value) else {
         return "–".to_owned();
     };
-    let is_time = !matches!(figure, Figure::Price(_));
+    let is_time = !matches!(figure, ComparedQuantity::Price(_));
     match shown {
         RatioTest::Less | RatioTest::More if is_time => words.times_faster(ratio),
         RatioTest::Less => words.shown_less(words.number(1.0 / ratio, 3)),

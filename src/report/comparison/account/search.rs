@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use crate::report::comparison::scene::Scene;
 use crate::report::language::{Words, messages};
-use crate::report::plot::{PointPlot, SERIES, Series};
-use crate::report::search::{BestSoFar, Search, Study, Sum, whole};
+use crate::report::plot::{MAX_SERIES, PointPlot, Series};
+use crate::report::search::{BestSoFar, EpochTotals, Search, Study, all_sessions};
 use crate::report::section::Section;
 use crate::report::sections::plots::PlotContext;
 use crate::report::table::{Column, Entry, Row, Table};
@@ -66,7 +66,7 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
     let found = searches(scene);
     let span = |(name, search): &Named<'_, '_>| {
-        let seconds = whole(search)?.makespan_s;
+        let seconds = all_sessions(search)?.makespan_s;
         let shown = words.seconds(seconds);
         Some(if scene.searches.is_empty() {
             (shown, seconds)
@@ -83,7 +83,7 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
             }),
         );
     }
-    let mut names: Vec<String> = scene.after.set.plan.reported("searches");
+    let mut names: Vec<String> = scene.after.set.plan.report_setting("searches");
     names.retain(|name| {
         scene
             .searches
@@ -142,14 +142,14 @@ fn table(words: Words, found: &[Named<'_, '_>]) -> Table {
 }
 
 fn row_of(words: Words, side: &str, search: &Search<'_, '_>, study: &Study<'_, '_>) -> Row {
-    let sum = Sum::of(search, study.trials.iter().copied());
+    let sum = EpochTotals::of(search, study.trials.iter().copied());
     let count = |value: usize| Entry::value(value as f64, words.count(value));
     let study_name = match &*study.name {
         "" => "–",
         name => name,
     };
-    let done = study.run_to_end();
-    let first = search.first();
+    let done = study.completed_count();
+    let first = search.first_objective();
     let curve = BestSoFar::over_time(search, study, first);
     let found = curve.steps.last().map(|(at, ..)| *at);
     let best = study.best_first(first).first().copied();
@@ -192,15 +192,17 @@ fn shared(words: Words, one: &Search<'_, '_>, other: &Search<'_, '_>) -> String 
 
 /// The best value over time, one line for each study of each side.
 pub(in crate::report) fn plot(words: Words, found: &[Named<'_, '_>]) -> Option<PlotContext> {
-    let objective = found.first()?.1.first().clone();
-    let mut others = found.iter().map(|(_, search)| &search.first().column);
+    let objective = found.first()?.1.first_objective().clone();
+    let mut others = found
+        .iter()
+        .map(|(_, search)| &search.first_objective().column);
     if others.any(|column| *column != objective.column) {
         return None;
     }
     let (mut series, mut lines) = (Vec::new(), Vec::new());
     for (side, search) in found {
         for study in &search.studies {
-            let best = BestSoFar::over_time(search, study, search.first());
+            let best = BestSoFar::over_time(search, study, search.first_objective());
             let names = [side, &study.name];
             let names = names
                 .into_iter()
@@ -213,8 +215,8 @@ pub(in crate::report) fn plot(words: Words, found: &[Named<'_, '_>]) -> Option<P
             lines.push(best.staircase());
         }
     }
-    series.truncate(SERIES);
-    lines.truncate(SERIES);
+    series.truncate(MAX_SERIES);
+    lines.truncate(MAX_SERIES);
     if lines.iter().all(Vec::is_empty) {
         return None;
     }

@@ -6,9 +6,9 @@ use rand::Rng;
 
 use crate::base::statistics::{median, quantile, range};
 use crate::base::{Purpose, Seed};
-use crate::compare::{Ratio, needed_pairs, p_values_within_pairs, paired_p};
+use crate::compare::{Ratio, needed_pairs, p_values_within_pairs, paired_p_value};
 use crate::report::view::Cell;
-use crate::results::{BOOTSTRAP_FROM, BlockRow, IntervalKind};
+use crate::results::{BlockRow, IntervalKind, MIN_RUNS_FOR_BOOTSTRAP};
 
 /// Number of resamples of a bootstrap interval.
 const RESAMPLES: usize = 2000;
@@ -25,10 +25,10 @@ pub(in crate::report) fn of_runs(cell: &Cell<'_>, get: &dyn Fn(&BlockRow) -> Opt
 
 /// `statistic` of the medians of several cells, over the runs of equal seed and block that all of them have.
 ///
-/// Blocks are resampled as a whole, since a block contains all cells: from [`BOOTSTRAP_FROM`] blocks on the interval
-/// contains 95 % of 2000 bootstrap values, with fewer it is the range of the single blocks' values. `None` if no block
-/// has all cells.
-pub(in crate::report) fn over_blocks(
+/// Blocks are resampled as a whole, since a block contains all cells: from [`MIN_RUNS_FOR_BOOTSTRAP`] blocks on the
+/// interval contains 95 % of 2000 bootstrap values, with fewer it is the range of the single blocks' values. `None` if
+/// no block has all cells.
+pub(in crate::report) fn statistic_over_blocks(
     label: &str,
     cells: &[Runs],
     statistic: &dyn Fn(&[f64]) -> f64,
@@ -38,7 +38,7 @@ pub(in crate::report) fn over_blocks(
     let value = of_medians(&rows, &all, statistic)?;
     let (kind, (low, high)) = match rows.len() {
         1 => (IntervalKind::Single, (value, value)),
-        2..BOOTSTRAP_FROM => {
+        2..MIN_RUNS_FOR_BOOTSTRAP => {
             let single: Vec<f64> = rows.iter().map(|row| statistic(row)).collect();
             let (low, high) = range(&single)?;
             (IntervalKind::Range, (low.min(value), high.max(value)))
@@ -57,7 +57,7 @@ pub(in crate::report) fn over_blocks(
 }
 
 /// The ratio of two medians: the second ÷ the first.
-pub(in crate::report) fn quotient(medians: &[f64]) -> f64 {
+pub(in crate::report) fn ratio_of_medians(medians: &[f64]) -> f64 {
     medians[1] / medians[0]
 }
 
@@ -69,7 +69,7 @@ pub(super) fn p_value(before: &Runs, after: &Runs, tests: usize) -> Option<f64> 
         .filter_map(|(key, value)| Some((*value, *after.get(key)?)));
     let pairs: Vec<(f64, f64)> = pairs.collect();
     let p = if pairs.len() >= needed_pairs(1, tests) {
-        paired_p(&pairs)?
+        paired_p_value(&pairs)?
     } else {
         let sides = pairs.iter().copied().unzip();
         let sides: (Vec<f64>, Vec<f64>) = sides;
@@ -147,7 +147,8 @@ mod tests {
     #[test]
     fn below_six_blocks_the_ends_are_those_of_single_blocks() {
         let (before, after) = (runs(&[10.0, 20.0, 30.0]), runs(&[5.0, 8.0, 18.0]));
-        let found = over_blocks("a", &[before, after], &quotient).expect("three blocks");
+        let found =
+            statistic_over_blocks("a", &[before, after], &ratio_of_medians).expect("three blocks");
         // 8 ÷ 20; single blocks: 0.5, 0.4, 0.6.
         assert_eq!((found.value, found.low, found.high), (0.4, 0.4, 0.6));
         assert_eq!(found.kind, IntervalKind::Range);
@@ -157,7 +158,8 @@ mod tests {
     fn a_drift_that_hits_both_cells_of_a_block_is_no_spread() {
         let drift = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5];
         let (before, after) = (runs(&drift.map(|d| 2.0 * d)), runs(&drift.map(|d| 3.0 * d)));
-        let found = over_blocks("a", &[before, after], &quotient).expect("six blocks");
+        let found =
+            statistic_over_blocks("a", &[before, after], &ratio_of_medians).expect("six blocks");
         let ends = [found.value, found.low, found.high];
         assert!(ends.iter().all(|end| (end - 1.5).abs() < 1e-12), "{ends:?}");
         assert_eq!(found.kind, IntervalKind::Bootstrap95);
@@ -167,8 +169,12 @@ mod tests {
     fn only_blocks_that_all_cells_have_count() {
         let before = runs(&[10.0, 20.0]);
         let after = Runs::from([((42, 1), 5.0), ((7, 0), 1.0)]);
-        let found = over_blocks("a", &[before.clone(), after], &quotient).expect("one block");
+        let found = statistic_over_blocks("a", &[before.clone(), after], &ratio_of_medians)
+            .expect("one block");
         assert_eq!((found.value, found.kind), (0.25, IntervalKind::Single));
-        assert_eq!(over_blocks("a", &[before, Runs::new()], &quotient), None);
+        assert_eq!(
+            statistic_over_blocks("a", &[before, Runs::new()], &ratio_of_medians),
+            None
+        );
     }
 }

@@ -12,7 +12,7 @@ use crate::report::comparison::scene::Scene;
 use crate::report::section::Section;
 use crate::report::table::{Row, Table};
 use crate::results::ResultSet;
-use crate::results::testing::assert_begins;
+use crate::results::testing::assert_starts_with;
 
 /// The sections of the scripted results, from before to after, in English; computed once for several tests.
 fn whole() -> &'static [Section] {
@@ -29,7 +29,7 @@ fn spoken(set: &ResultSet, before: &str, after: &str, language: Language) -> Vec
     let comparison = compared(set, before, after);
     let scene = &Scene::of(&comparison, language);
     let decision = crate::report::comparison::sections::summary::section(scene);
-    let others = crate::report::comparison::sections::of(scene);
+    let others = crate::report::comparison::sections::comparison_sections(scene);
     decision.into_iter().chain(others).collect()
 }
 
@@ -106,8 +106,8 @@ fn single_factors_multiply() {
     let taken = effects::FactorEffects::of(&matched).expect("factors");
     // Whole run: 0.5 + 2.0 + 1.6, 0.5 + 3.0 + 2.0, 0.5 + 2.0 + 0.96 s; time per sample: 30 ÷ 20 and 20 ÷ 20.
     for (figure, product) in [
-        (figure::Figure::SampleTime, 1.5),
-        (figure::Figure::WholeRun, 5.5 * 3.46 / 4.1 / 4.1),
+        (figure::ComparedQuantity::SampleTime, 1.5),
+        (figure::ComparedQuantity::WholeRun, 5.5 * 3.46 / 4.1 / 4.1),
     ] {
         is_near(taken.product(&figure).expect("a product").value, product);
     }
@@ -160,7 +160,7 @@ fn steps_of_other_size_are_held_against_each_other_by_sample() {
     let table = table(&all, "phases");
     // 33 ÷ 64 against 20 ÷ 32.
     is_near(value(table, "mean step", 5), 33.0 / 64.0 / (20.0 / 32.0));
-    assert_begins(&table.about, "Mean times of a sample");
+    assert_starts_with(&table.about, "Mean times of a sample");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_value_that_changes_a_part_of_another_is_no_comparison_of_its_own() {
     let values = ["network", "validation", "after"];
     let all = values.map(|value| compared(&set, "before", value)).to_vec();
     let names = |all: Vec<Comparison>| -> Vec<String> {
-        let whole = without_parts(all).into_iter();
+        let whole = without_contained_comparisons(all).into_iter();
         whole.map(|comparison| comparison.after.name).collect()
     };
     assert_eq!(names(all.clone()), ["after"]);

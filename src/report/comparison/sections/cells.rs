@@ -2,7 +2,7 @@
 
 use crate::compare::{Ratio, Verdict};
 use crate::report::comparison::Words;
-use crate::report::comparison::account::rows::{ROWS, medians, over_pairs};
+use crate::report::comparison::account::rows::{ROWS, medians, table_over_pairs};
 use crate::report::comparison::scene::{MatchedCells, Scene};
 use crate::report::language::messages;
 use crate::report::plot::{DotPlot, DotRow};
@@ -19,7 +19,7 @@ pub(crate) const FASTER: usize = 0;
 pub(crate) const SLOWER: usize = 1;
 const SAME: usize = 2;
 /// Plot series of other verdicts.
-pub(crate) const OPEN: usize = 7;
+pub(crate) const OTHER_VERDICT: usize = 7;
 
 messages! {
     cells_title(time) = "{time}, cell by cell" | "{time}, Zelle für Zelle";
@@ -55,7 +55,7 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     ];
     let title = words.cells_title(words.timed_title());
     let naming = ("cells", title, words.cells_about());
-    over_pairs(scene, naming, columns, ROWS, |matched| {
+    table_over_pairs(scene, naming, columns, ROWS, |matched| {
         vec![line(scene, matched)]
     })
     .map(Section::table)
@@ -65,7 +65,7 @@ fn line(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<Entry> {
     let words = scene.words;
     let judgement = &matched.pair.judgement;
     let detectable = judgement.detectable.map(|effect| effect * 100.0);
-    let mut fields = Vec::from(medians(words, matched, &scene.timed()));
+    let mut fields = Vec::from(medians(words, matched, &scene.judged_time()));
     fields.extend([
         words.ratio_entry(judgement.ratio.as_ref()),
         words.judgement(judgement),
@@ -81,7 +81,7 @@ pub(crate) fn ratios(scene: &Scene<'_>) -> Option<PlotContext> {
     let words = scene.words;
     let has_ratio = |matched: &MatchedCells<'_, '_>| matched.pair.judgement.ratio.is_some();
     let all = scene.matched_cells().filter(has_ratio).count();
-    let shown = scene.shown().filter(has_ratio).take(RATIOS);
+    let shown = scene.cells_in_tables().filter(has_ratio).take(RATIOS);
     let rows: Vec<DotRow> = shown
         .filter_map(|matched| verdict_row(words, &matched, scene.label(matched.pair)))
         .collect();
@@ -92,7 +92,7 @@ pub(crate) fn ratios(scene: &Scene<'_>) -> Option<PlotContext> {
     if rows.len() < all {
         caption.push_str(&words.drawn(words.count(rows.len()), words.count(all)));
     }
-    caption.push_str(&scene.across_note());
+    caption.push_str(&scene.environment_note());
     Some(plot(
         words,
         "ratios",
@@ -114,7 +114,7 @@ pub(crate) fn plot(
         (FASTER, words.faster()),
         (SLOWER, words.slower()),
         (SAME, words.same()),
-        (OPEN, open),
+        (OTHER_VERDICT, open),
     ];
     let is_there = |kind: &(usize, String)| rows.iter().any(|row| row.kind == kind.0);
     let drawing = DotPlot {
@@ -135,7 +135,7 @@ pub(crate) fn plot(
 }
 
 /// A ratio of a pair of cells as a row of a plot; `None` if it cannot be drawn on a logarithmic axis.
-pub(crate) fn row(
+pub(crate) fn ratio_dot_row(
     words: Words,
     matched: &MatchedCells<'_, '_>,
     label: String,
@@ -164,7 +164,7 @@ pub(crate) fn verdict_row(
         Verdict::Faster => FASTER,
         Verdict::Slower => SLOWER,
         Verdict::Same => SAME,
-        _ => OPEN,
+        _ => OTHER_VERDICT,
     };
-    row(words, matched, label, judgement.ratio?, kind)
+    ratio_dot_row(words, matched, label, judgement.ratio?, kind)
 }

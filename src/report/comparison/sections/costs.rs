@@ -44,7 +44,7 @@ impl Words {
 }
 
 /// Whether a pair's cost is mentioned: if it is higher or lower, and peak memory always.
-pub(crate) fn is_told(own: &CostChange) -> bool {
+pub(crate) fn is_mentioned(own: &CostChange) -> bool {
     own.is_effect() || own.cost == Cost::Memory
 }
 
@@ -112,7 +112,7 @@ fn together_take(scene: &Scene<'_>, verdict: &Verdict) -> Option<String> {
             return None;
         }
         let ratio = format!("{}×", words.ratio(matrix.ratio.value));
-        let ends = scene.across(words.ends(&matrix.ratio));
+        let ends = scene.with_environment_note(words.ends(&matrix.ratio));
         Some(format!("{} {ratio} ({ends})", words.cost(own.cost)))
     };
     let names: Vec<String> = scene.comparison.costs.iter().filter_map(name).collect();

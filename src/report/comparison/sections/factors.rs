@@ -68,14 +68,14 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     } else {
         words.different_class(listed(&before), listed(&after))
     });
-    let must = scene.must_match();
+    let must = scene.differing_must_match_fields();
     points.push(if must.is_empty() {
         words.same_environment()
     } else {
         words.different_environment(listed(&must))
     });
     points.extend(work(scene));
-    let code = effects::missing(scene);
+    let code = effects::unmeasured_factor_lines(scene);
     points.extend(code.is_some().then(|| words.effects_add()));
     let table = (!changes.is_empty()).then(|| table(scene, &changes));
     Some(Section {
@@ -159,7 +159,7 @@ fn both(scene: &Scene<'_>, value: fn(&Cell<'_>) -> Option<String>) -> (Vec<Strin
 /// Sentences: pairs with equal work signatures, and pairs of different work with the reason.
 fn work(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
-    let programs = scene.comparison.programs();
+    let programs = scene.comparison.command_cell_keys();
     let is_program = |pair: &CellPair| programs.contains(&*pair.after);
     let pairs = || scene.comparison.cells.iter();
     let count = |is: &dyn Fn(&CellPair) -> bool| {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::compare::{CellPair, FactChange};
 use crate::report::comparison::Words;
-use crate::report::comparison::account::rows::over_pairs;
+use crate::report::comparison::account::rows::table_over_pairs;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::section::Section;
@@ -58,7 +58,7 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         Column::number(&words.relative(), "%", &relative),
     ];
     let naming = ("changed-facts", words.facts_table(), words.facts_about());
-    let table = over_pairs(scene, naming, columns, ROWS, |matched| {
+    let table = table_over_pairs(scene, naming, columns, ROWS, |matched| {
         changed(matched.pair)
             .map(|fact| fields(words, fact))
             .collect()

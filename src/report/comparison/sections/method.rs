@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::compare::{Design, Test, Threshold, ThresholdSource};
 use crate::report::comparison::Words;
 use crate::report::comparison::scene::Scene;
-use crate::report::language::{Timed, messages};
+use crate::report::language::{JudgedTime, messages};
 use crate::report::section::Section;
 
 messages! {
@@ -35,8 +35,8 @@ pub(super) fn section(scene: &Scene<'_>) -> Section {
     let words = scene.words;
     let judged = || scene.comparison.cells.iter().map(|pair| &pair.judgement);
     let figure = match words.timed {
-        Timed::Sample => words.figure_of_steps(),
-        Timed::Run => words.figure_of_runs(),
+        JudgedTime::Sample => words.figure_of_steps(),
+        JudgedTime::Run => words.figure_of_runs(),
     };
     let mut points = vec![format!("{} {figure}", words.run_is_unit())];
     for design in [Design::Interleaved, Design::UntilSure, Design::Sessions] {

@@ -37,7 +37,7 @@ const SECTIONS: &[Make] = &[
 ];
 
 /// The sections that a comparison has.
-pub(super) fn of(scene: &Scene<'_>) -> Vec<Section> {
+pub(super) fn comparison_sections(scene: &Scene<'_>) -> Vec<Section> {
     SECTIONS.iter().filter_map(|make| make(scene)).collect()
 }
 

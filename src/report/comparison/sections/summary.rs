@@ -6,9 +6,9 @@ use crate::compare::{
     CellPair, CostChange, CostOverCells, MatrixJudgement, QualityChange, QualityVerdict, Verdict,
 };
 use crate::report::comparison::Words;
-use crate::report::comparison::account::figure::Figure;
+use crate::report::comparison::account::figure::ComparedQuantity;
 use crate::report::comparison::account::rows::{
-    ROWS, columns, is_comparable, line, medians, over_pairs, ratio_entry, ratio_of,
+    ROWS, columns, is_comparable, medians, quantity_row, ratio_entry, ratio_of, table_over_pairs,
 };
 use crate::report::comparison::account::{phases, qualities};
 use crate::report::comparison::scene::{MatchedCells, Scene};
@@ -55,7 +55,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     if is_one(scene) {
         let naming = ("summary", words.summary_title(), words.summary_about_one());
-        return over_pairs(scene, naming, columns_of_one(scene), ROWS, |matched| {
+        return table_over_pairs(scene, naming, columns_of_one(scene), ROWS, |matched| {
             let lines = lines(scene, matched).into_iter();
             lines.map(|(fields, _)| fields).collect()
         })
@@ -88,7 +88,8 @@ pub(crate) fn by_cell(scene: &Scene<'_>) -> Option<Section> {
         told.map(|(fields, _)| fields).collect()
     };
     let is_many = scene.matched_cells().count() > 1;
-    let table = is_many.then(|| over_pairs(scene, naming, columns_of_one(scene), ROWS, told))?;
+    let table =
+        is_many.then(|| table_over_pairs(scene, naming, columns_of_one(scene), ROWS, told))?;
     table.map(Section::table)
 }
 
@@ -99,22 +100,26 @@ fn columns_of_one(scene: &Scene<'_>) -> Vec<Column> {
 
 /// Every figure, cost and metric of a pair of cells, each with whether a change is shown; the judged time first.
 fn lines(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
-    let timed = scene.timed();
-    let mut figures = vec![Figure::Startup, Figure::Training, Figure::Validation];
+    let timed = scene.judged_time();
+    let mut figures = vec![
+        ComparedQuantity::Startup,
+        ComparedQuantity::Training,
+        ComparedQuantity::Validation,
+    ];
     figures.extend([
-        Figure::Pass,
-        Figure::PassSample,
-        Figure::WholeRun,
-        Figure::Evaluation,
+        ComparedQuantity::Pass,
+        ComparedQuantity::PassSample,
+        ComparedQuantity::WholeRun,
+        ComparedQuantity::Evaluation,
     ]);
     figures.retain(|figure| *figure != timed);
-    figures.extend(Figure::equal_loss(matched.both));
+    figures.extend(ComparedQuantity::equal_loss(matched.both));
     figures.extend(
         Target::all(matched.both[1].view)
             .into_iter()
-            .map(Figure::Until),
+            .map(ComparedQuantity::Until),
     );
-    figures.extend(prices(&scene.after).map(Figure::Price));
+    figures.extend(prices(&scene.after).map(ComparedQuantity::Price));
     let cells = scene.matched_cells();
     let cells = cells.filter(|matched| is_comparable(matched.pair)).count();
     let tests = figures.len() * cells.max(1);
@@ -122,20 +127,24 @@ fn lines(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<(Vec<Entry>, 
     lines.extend(
         figures
             .iter()
-            .filter_map(|figure| line(scene, matched, figure, tests)),
+            .filter_map(|figure| quantity_row(scene, matched, figure, tests)),
     );
-    let costs = matched.pair.costs.iter().filter(|own| costs::is_told(own));
+    let costs = matched
+        .pair
+        .costs
+        .iter()
+        .filter(|own| costs::is_mentioned(own));
     lines.extend(costs.map(|own| (cost(scene, own), own.is_effect())));
     lines.extend(qualities::lines(scene, matched));
     lines
 }
 
 /// The row of the judged time, with its verdict.
-fn time(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>, timed: &Figure) -> Vec<Entry> {
+fn time(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>, timed: &ComparedQuantity) -> Vec<Entry> {
     let words = scene.words;
     let judgement = &matched.pair.judgement;
     let verdict = words.judgement(judgement);
-    let p = words.family_p(judgement).unwrap_or_default();
+    let p = words.adjusted_p_text(judgement).unwrap_or_default();
     let why = [verdict.detail, p]
         .into_iter()
         .filter(|part| !part.is_empty());
@@ -155,7 +164,7 @@ fn cost(scene: &Scene<'_>, own: &CostChange) -> Vec<Entry> {
     let shown = |value| Entry::shown(value, |value| words.cost_value(own.cost, value));
     let judgement = &own.judgement;
     let verdict = words.judgement(judgement);
-    let p = words.family_p(judgement).filter(|_| own.is_effect());
+    let p = words.adjusted_p_text(judgement).filter(|_| own.is_effect());
     vec![
         Entry::text(words.cost(own.cost)),
         shown(own.medians.0),
@@ -207,12 +216,12 @@ fn deciding(scene: &Scene<'_>) -> Option<String> {
 fn of_matrix(scene: &Scene<'_>, matrix: &MatrixJudgement) -> String {
     let words = scene.words;
     let mut verdict = vec![words.verdict(&matrix.verdict, Some(&matrix.ratio))];
-    verdict.extend(words.why(&matrix.verdict, matrix.detectable));
+    verdict.extend(words.reason_texts(&matrix.verdict, matrix.detectable));
     words.matrix_sentence(
         words.count(matrix.cells),
         words.ratio(matrix.ratio.value),
         words.timed(),
-        scene.across(words.ends(&matrix.ratio)),
+        scene.with_environment_note(words.ends(&matrix.ratio)),
         words.matrix_test(
             words.p_value(matrix.p),
             words.count(matrix.permutations.0 as usize),
@@ -230,11 +239,11 @@ fn is_one(scene: &Scene<'_>) -> bool {
 fn over_cells(scene: &Scene<'_>) -> Vec<Vec<Entry>> {
     let words = scene.words;
     let mut rows = Vec::new();
-    let timed = scene.timed();
+    let timed = scene.judged_time();
     let matrix = scene.comparison.matrix.as_ref();
     rows.extend(mean_row(scene, &timed, matrix));
-    if timed != Figure::WholeRun {
-        rows.extend(mean_row(scene, &Figure::WholeRun, None));
+    if timed != ComparedQuantity::WholeRun {
+        rows.extend(mean_row(scene, &ComparedQuantity::WholeRun, None));
     }
     let is_effect = |own: &&CostOverCells| {
         let matrix = own.matrix.as_ref();
@@ -268,13 +277,13 @@ fn over_cells(scene: &Scene<'_>) -> Vec<Vec<Entry>> {
 
 fn mean_row(
     scene: &Scene<'_>,
-    figure: &Figure,
+    figure: &ComparedQuantity,
     matrix: Option<&MatrixJudgement>,
 ) -> Option<Vec<Entry>> {
     let words = scene.words;
     let held = scene.matched_cells().filter_map(|matched| {
         ratio_of(&matched, figure)?;
-        let [before, after] = matched.both.map(|at| figure.over_runs(at));
+        let [before, after] = matched.both.map(|at| figure.median_over_runs(at));
         Some([before?.median, after?.median])
     });
     let show = |value| figure.show(words, value);
@@ -303,7 +312,7 @@ fn means(
     let ratio = Entry::value(after / before, format!("{}×", words.ratio(after / before)));
     let ratio = matrix.map_or(ratio, |matrix| words.ratio_entry(Some(&matrix.ratio)));
     let verdict = matrix.map(|matrix| {
-        let mut why = words.why(&matrix.verdict, matrix.detectable);
+        let mut why = words.reason_texts(&matrix.verdict, matrix.detectable);
         why.push(words.permutation_p(words.p_value(matrix.p)));
         Entry::detailed(
             words.verdict(&matrix.verdict, Some(&matrix.ratio)),
@@ -331,7 +340,7 @@ fn quality(scene: &Scene<'_>, column: &str) -> Option<Vec<Entry>> {
         Some(if shown[0] == shown[1] {
             Entry::value(low, &*shown[0])
         } else {
-            Entry::text(words.between(&shown[0], &shown[1])).within(low, high)
+            Entry::text(words.between(&shown[0], &shown[1])).with_interval(low, high)
         })
     };
     Some(vec![

@@ -1,9 +1,9 @@
 //! Operations that a training step calls more or less often, or with more or less work, than before.
 
 use crate::base::units::{human_bytes, human_si};
-use crate::compare::{CellPair, Counts, WorkChange};
+use crate::compare::{CellPair, CountsComparability, WorkChange};
 use crate::event::OpWork;
-use crate::report::comparison::account::rows::over_pairs;
+use crate::report::comparison::account::rows::table_over_pairs;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::section::Section;
@@ -30,7 +30,7 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let cells = scene.comparison.cells.iter();
     let counted: Vec<&CellPair> = cells
-        .filter(|pair| pair.counts == Counts::Compared)
+        .filter(|pair| pair.counts == CountsComparability::Compared)
         .collect();
     let changed = counted.iter().filter(|pair| !pair.operations.is_empty());
     let equal = counted.len() - changed.count();
@@ -45,7 +45,7 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         column(&words.launches()),
     ];
     let naming = ("changed-work", words.work_table(), words.work_about());
-    let table = over_pairs(scene, naming, columns, ROWS, |matched| {
+    let table = table_over_pairs(scene, naming, columns, ROWS, |matched| {
         matched.pair.operations.iter().map(fields_of).collect()
     });
     let sentence = words.work_equal(words.count(equal), words.count(counted.len()));

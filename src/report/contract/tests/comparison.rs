@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::compare::golden::side;
 use crate::compare::{Comparison, Options};
 use crate::plan::Language;
-use crate::report::comparison::golden::{across, comparison, one_cell};
-use crate::report::search::fixture::{ONE, Shape, searched};
+use crate::report::comparison::golden::{comparison, one_cell, with_other_processor};
+use crate::report::search::fixture::{ONE_STUDY, Shape, searched};
 use crate::report::{ComparisonReport, Section};
 
 use super::super::comparison::{RULES, violations};
@@ -57,7 +57,7 @@ fn section<'r>(report: &'r mut ComparisonReport, id: &str) -> &'r mut Section {
 
 #[test]
 fn comparisons_keep_every_rule() {
-    for of in [comparison(), across(), one_cell()] {
+    for of in [comparison(), with_other_processor(), one_cell()] {
         for language in Language::ALL {
             let subject =
                 Subject::of_comparison(&of.after.set, &report(&of, language), None::<PathBuf>);
@@ -111,9 +111,9 @@ fn comparisons_of_searches_keep_every_rule() {
     let sequential = Shape {
         jobs: 1,
         is_pruned: false,
-        ..ONE
+        ..ONE_STUDY
     };
-    let sides = [("before", sequential), ("after", ONE)];
+    let sides = [("before", sequential), ("after", ONE_STUDY)];
     let [before, after] = sides.map(|(name, shape)| side(name, "1", searched(shape)));
     let of = Comparison::between(before, after, &Options::default()).expect("compares");
     for language in Language::ALL {

@@ -7,7 +7,7 @@ use super::{broken, caught, caught_in, caught_in_template, caught_in_template_of
 use crate::report::Report;
 use crate::report::table::{Column, ColumnKind, Entry};
 use crate::results::golden::ddpm;
-use crate::results::testing::assert_ends;
+use crate::results::testing::assert_ends_with;
 use crate::results::{self, ResultSet, Status};
 
 #[test]
@@ -56,7 +56,7 @@ fn r10_extrapolation() {
     // A fit to two sizes has no error estimate, so nothing is extrapolated.
     set.plan.cells.truncate(2);
     let report = Report::of(&set);
-    let scaling = report.shown("scaling");
+    let scaling = report.table_or_panic("scaling");
     assert_eq!(
         scaling.rows[0].fields.last().map(|entry| &*entry.text),
         Some("–")
@@ -164,7 +164,7 @@ fn r17_utilisation() {
         let place = report.shown_mut("phases").columns.len() - 1;
         report.shown_mut("phases").columns[place] =
             Column::derived("GPU", "%", "forward and backward phase ÷ step")
-                .of(ColumnKind::Utilisation);
+                .with_kind(ColumnKind::Utilisation);
     });
 }
 
@@ -210,5 +210,5 @@ fn failed_runs_stay_in_the_counts() {
         .filter(|run| run.status == Status::Oom)
         .count();
     let summary = Report::of(&set).summary;
-    assert_ends(&summary, format!("{failed} of them failed"));
+    assert_ends_with(&summary, format!("{failed} of them failed"));
 }

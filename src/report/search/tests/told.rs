@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::plan::search::TrialInfo;
-use crate::results::testing::assert_says;
+use crate::results::testing::assert_contains;
 use crate::results::timings;
 
 #[test]
 fn core_time_is_no_more_than_the_cores_have_within_the_makespan() {
     // Four concurrent trials with one thread each, on two cores.
-    let report = Report::of(&searched(ONE));
+    let report = Report::of(&searched(ONE_STUDY));
     let method = report.themes.iter().find(|theme| theme.id == "method");
     let points = &method.expect("a theme").sections[0].points;
     let mut shares = points
@@ -25,7 +25,7 @@ fn the_speed_up_is_against_the_sequential_search_that_was_measured() {
     let root = tempfile::tempdir().expect("a temporary folder");
     let folder = root.path().join("reports/scripted-search");
     let beside = root.path().join("reports/scripted-search-sequential");
-    write(&folder, &searched(ONE)).expect("writes");
+    write(&folder, &searched(ONE_STUDY)).expect("writes");
     let text = || {
         render(&folder, &ReportOptions::default()).expect("renders");
         fs::read_to_string(folder.join("report.md")).expect("a page")
@@ -43,8 +43,8 @@ fn the_speed_up_is_against_the_sequential_search_that_was_measured() {
         .lines()
         .find(|line| line.starts_with("The best here, "));
     let found = found.expect("when it was found");
-    assert_says(found, " was found after ");
-    assert_says(found, "; the best there, ");
+    assert_contains(found, " was found after ");
+    assert_contains(found, "; the best there, ");
     for cell in &mut alone.plan.cells {
         cell.code_hash = Some("another".into());
     }
@@ -83,15 +83,15 @@ fn ended(shape: Shape, status: Status) -> Vec<String> {
 #[test]
 fn a_search_of_which_nothing_ended_with_a_value_says_so() {
     assert_eq!(
-        ended(ONE, Status::Pruned),
+        ended(ONE_STUDY, Status::Pruned),
         ["Nothing was measured: 20 pruned (of a test)."]
     );
     assert_eq!(
-        ended(ONE, Status::Diverged),
+        ended(ONE_STUDY, Status::Diverged),
         ["Nothing was measured: 20 diverged (of a test)."]
     );
     assert_eq!(
-        ended(TWO, Status::Pruned),
+        ended(TWO_STUDIES, Status::Pruned),
         ["Nothing was measured: 40 pruned (of a test)."]
     );
 }
@@ -100,7 +100,7 @@ fn a_search_of_which_nothing_ended_with_a_value_says_so() {
 fn a_trial_that_is_done_without_a_value_is_counted_as_what_it_is() {
     let mut set = searched(Shape {
         is_pruned: false,
-        ..ONE
+        ..ONE_STUDY
     });
     let mut trials = set
         .plan
@@ -115,7 +115,7 @@ fn a_trial_that_is_done_without_a_value_is_counted_as_what_it_is() {
 
 #[test]
 fn no_sentence_and_no_table_names_one_configuration_twice() {
-    let mut set = searched(ONE);
+    let mut set = searched(ONE_STUDY);
     let mut sentence = Report::of(&set).answer.sentences[0].clone();
     let named = |sentence: &str| -> Vec<usize> {
         let parts = sentence.split("(trial ").skip(1);

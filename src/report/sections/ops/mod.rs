@@ -6,8 +6,8 @@ mod tests;
 
 use crate::base::text::count;
 use crate::base::units::{human, human_bytes, human_integer, human_si};
-use crate::report::judged::some_of;
-use crate::report::number::{fixed, to_hundred};
+use crate::report::judged::first_names_text;
+use crate::report::number::{fixed, round_to_sum_100};
 use crate::report::section::Section;
 use crate::report::table::{Entry, Table};
 use crate::report::view::View;
@@ -48,7 +48,7 @@ fn note(all: &[Profiled<'_, '_>], fastest: &Profiled<'_, '_>) -> String {
         ""
     };
     let step = fastest.step_ms();
-    let ratio = fastest.ordinary_ms().map(|ordinary| step / ordinary);
+    let ratio = fastest.unprofiled_step_ms().map(|ordinary| step / ordinary);
     let ratio = ratio.map(|ratio| {
         format!(
             ": a profiled step takes {}× an ordinary one of the same run",
@@ -113,7 +113,7 @@ fn table(
     }));
     let step_ms = profiled.step_ms();
     let shares = totals.iter().map(|total| 100.0 * total.time_ms() / step_ms);
-    let mut shares = to_hundred(&shares.collect::<Vec<f64>>());
+    let mut shares = round_to_sum_100(&shares.collect::<Vec<f64>>());
     shares.push(shares.iter().sum());
     totals.push(Total::sum("sum".to_owned(), &totals));
     let rows = totals.into_iter().zip(shares);
@@ -184,7 +184,7 @@ fn calls(a_step: f64) -> String {
 
 /// The first three names of a list and the number of the others, as text; a dash for an empty list.
 fn listed(names: &[String]) -> String {
-    match &*some_of(names, 3, ", ") {
+    match &*first_names_text(names, 3, ", ") {
         "" => "–".to_owned(),
         shown => shown.to_owned(),
     }

@@ -52,7 +52,7 @@ impl<'v, 'a> Profiled<'v, 'a> {
     }
 
     /// Mean milliseconds of an unprofiled step of the same run.
-    pub(super) fn ordinary_ms(&self) -> Option<f64> {
+    pub(super) fn unprofiled_step_ms(&self) -> Option<f64> {
         let first = self.records.first()?;
         let mut blocks = self.cell.blocks.iter();
         let block = blocks.find(|row| (row.seed, row.block) == (first.seed, first.block))?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::base::text::{capitalised, kebab_case};
 use crate::event::EpochRow;
 use crate::report::measure::{Measure, column_words};
-use crate::report::plot::{Point, PointPlot, SERIES, ScaleKind, Series};
+use crate::report::plot::{MAX_SERIES, Point, PointPlot, ScaleKind, Series};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
@@ -31,7 +31,7 @@ pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
     let train = plot(view, "train_loss", &[], &|epoch| epoch.train_loss);
     // The deciding metric comes first, then the loss; tables show the last values of all other metrics.
     let cells: Vec<&Cell<'_>> = view.measured().collect();
-    let deciding = quality::column(view, &cells);
+    let deciding = quality::quality_column(view, &cells);
     let mut others = without_twins(view, &names);
     others.sort_by_key(|(name, twins)| {
         let is = |wanted: &str| *name == wanted || twins.contains(&wanted);
@@ -82,7 +82,7 @@ fn plot(
     if curves.iter().all(|curve| curve.points.len() < 2) {
         return None;
     }
-    let (series, how) = if curves.len() > SERIES {
+    let (series, how) = if curves.len() > MAX_SERIES {
         aggregated(view, &curves)
     } else {
         let how = "one line per different curve; cells that share it are named together";
@@ -177,7 +177,7 @@ fn aggregated(view: &View<'_>, curves: &[Curve<'_, '_>]) -> (Vec<Series>, String
                 seen.push(&cell.info.axes[place]);
             }
             // Stops when there are more values than the legend can show.
-            if seen.len() > SERIES {
+            if seen.len() > MAX_SERIES {
                 break;
             }
         }
@@ -188,7 +188,7 @@ fn aggregated(view: &View<'_>, curves: &[Curve<'_, '_>]) -> (Vec<Series>, String
         .iter()
         .map(|&place| (place, values(place)));
     let chosen = fitting
-        .filter(|(_, values)| (2..=SERIES).contains(&values.len()))
+        .filter(|(_, values)| (2..=MAX_SERIES).contains(&values.len()))
         .max_by_key(|(place, values)| (values.len(), usize::MAX - place));
     let Some((place, values)) = chosen else {
         let all: Vec<&Curve<'_, '_>> = curves.iter().collect();
@@ -198,7 +198,7 @@ fn aggregated(view: &View<'_>, curves: &[Curve<'_, '_>]) -> (Vec<Series>, String
     let series = values.iter().map(|value| {
         let of = |curve: &&Curve<'_, '_>| curve.cells.iter().any(|c| c.info.axes[place] == *value);
         let group: Vec<&Curve<'_, '_>> = curves.iter().filter(of).collect();
-        summed(&group, &view.words(place, value))
+        summed(&group, &view.axis_value_text(place, value))
     });
     let axis = view.axis_name(place);
     let how = format!("median and range over the cells of each {axis}");

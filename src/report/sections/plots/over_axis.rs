@@ -4,7 +4,9 @@ use crate::base::statistics::{median, range};
 use crate::base::text::{capitalised, kebab_case};
 use crate::plan::AxisKind;
 use crate::report::measure::Measure;
-use crate::report::plot::{DotPlot, DotRow, POINTS, Point, PointPlot, SERIES, ScaleKind, Series};
+use crate::report::plot::{
+    DotPlot, DotRow, MAX_SERIES, MAX_SERIES_POINTS, Point, PointPlot, ScaleKind, Series,
+};
 use crate::report::sections::batch_curve::AXIS;
 use crate::report::sections::speed;
 use crate::report::view::{Cell, View};
@@ -133,12 +135,12 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         let mut lines = grouped(on_axis, |one| self.view.name(one.cell, Some(axis)));
         let all = lines.len();
         let mut rest = Vec::new();
-        if all > SERIES {
+        if all > MAX_SERIES {
             // Only the lines with the best values are drawn. The sort is stable, so that equal ones stay in plan order.
             lines.sort_by(|a, b| self.best(a).total_cmp(&self.best(b)));
-            rest = lines.split_off(SERIES - 1);
+            rest = lines.split_off(MAX_SERIES - 1);
         }
-        let is_condensed = lines.iter().any(|line| line.len() > POINTS);
+        let is_condensed = lines.iter().any(|line| line.len() > MAX_SERIES_POINTS);
         let named = lines.iter().map(|line| self.series(line, axis).condensed());
         let mut series: Vec<Series> = named.collect();
         if !rest.is_empty() {
@@ -190,7 +192,9 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
 
     /// The lowest cost that a line reaches.
     fn best(&self, line: &[&Valued<'_, '_>]) -> f64 {
-        let costs = line.iter().map(|one| self.measure.cost(one.value));
+        let costs = line
+            .iter()
+            .map(|one| self.measure.lower_is_better(one.value));
         costs.fold(f64::INFINITY, f64::min)
     }
 
@@ -223,7 +227,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         }
         let mut shown: Vec<&Valued<'_, '_>> = self.cells.iter().collect();
         // The sort is stable, so that equal cells stay in plan order.
-        let cost = |one: &Valued<'_, '_>| self.measure.cost(one.value);
+        let cost = |one: &Valued<'_, '_>| self.measure.lower_is_better(one.value);
         shown.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
         shown.truncate(ROWS);
         let row = |one: &&Valued<'_, '_>| DotRow {
@@ -268,8 +272,8 @@ impl Valued<'_, '_> {
 
 fn left_out(lines: usize, is_condensed: bool) -> String {
     let mut cut = String::new();
-    if lines > SERIES {
-        let named = SERIES - 1;
+    if lines > MAX_SERIES {
+        let named = MAX_SERIES - 1;
         let rest = lines - named;
         cut = format!(
             " Of {lines} lines the {named} that reach furthest; of the other {rest} median and range."

@@ -4,7 +4,7 @@ use crate::base::units::human;
 use crate::report::judged::first_of;
 use crate::report::number::fixed;
 use crate::report::plot::{Bar, BarPlot, Segment};
-use crate::report::sections::phases::{breakdown, names, present};
+use crate::report::sections::phases::{breakdown, breakdown_part_names, present_phases};
 use crate::report::view::View;
 
 use super::PlotContext;
@@ -13,7 +13,7 @@ use super::PlotContext;
 const BARS: usize = 16;
 
 pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
-    let phases = present(view);
+    let phases = present_phases(view);
     let cells = view.cells.iter();
     let found = cells.filter_map(|cell| Some((cell, breakdown(cell)?)));
     let found: Vec<_> = found.collect();
@@ -33,7 +33,7 @@ pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
             .collect(),
         end: format!("{} ms", human(found.step_ms, 4)),
     });
-    let names = names();
+    let names = breakdown_part_names();
     let parts = phases.iter().map(|&place| names[place].to_owned());
     let plot = BarPlot {
         about: "Shares of the phases of a step by cell".to_owned(),

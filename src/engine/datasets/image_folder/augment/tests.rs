@@ -1,7 +1,7 @@
 use rand::SeedableRng;
 
 use super::*;
-use crate::ops::testing::numbers;
+use crate::ops::testing::parse_numbers;
 
 const SIZE: Size = Size {
     height: 4,
@@ -39,7 +39,10 @@ fn drawn(change: impl FnOnce(&mut Draw)) -> Draw {
 
 #[track_caller]
 fn check(change: impl FnOnce(&mut Draw), image: Image, expected: &str) {
-    assert_eq!(drawn(change).apply(image).pixels, numbers::<u8>(expected));
+    assert_eq!(
+        drawn(change).apply(image).pixels,
+        parse_numbers::<u8>(expected)
+    );
 }
 
 #[test]
@@ -194,7 +197,7 @@ fn grey() -> Image {
 #[test]
 fn grey_values_are_pillows() {
     let expected = "41 152 84 118 200 84 195 50 161 93 127 209 93 204 59 170 102 136 218 102";
-    assert_eq!(grey().pixels, numbers::<u8>(expected));
+    assert_eq!(grey().pixels, parse_numbers::<u8>(expected));
     // L = im.convert("L")
     // ImageOps.mirror(L)
     check(
@@ -239,7 +242,7 @@ fn crops_are_torchvisions() {
             "41 152 84 118 200 84 195 50 161 93 127 209 93 204 59 170 102 136 218 102",
         ),
     ] {
-        let expected: Vec<u8> = numbers(expected);
+        let expected: Vec<u8> = parse_numbers(expected);
         let draw = drawn(|draw| (draw.crop, draw.padding) = (crop, 2));
         assert_eq!(draw.cropped(grey()).pixels, expected, "{crop:?}");
         // All channels of a colour image are cropped alike.

@@ -3,14 +3,14 @@ use std::time::{Duration, SystemTime};
 use super::*;
 use crate::datasets::testing::age;
 
-const WHOLE: Form = Form {
+const WHOLE: StoredFormat = StoredFormat {
     size: None,
-    decoding: Decoding {
+    decoding: DecodeOptions {
         channels: 3,
         is_upright: false,
     },
 };
-const SMALL: Form = Form {
+const SMALL: StoredFormat = StoredFormat {
     size: Some(Size::square(2)),
     ..WHOLE
 };
@@ -41,11 +41,11 @@ fn kept(cache: &Path) -> Vec<PathBuf> {
 fn a_second_run_reads_what_the_first_has_decoded() {
     let folder = tempfile::tempdir().unwrap();
     let (files, cache) = (images(folder.path()), folder.path().join("cache"));
-    let first = PixelFile::of(&cache, &files, WHOLE).unwrap();
+    let first = PixelFile::open_or_write(&cache, &files, WHOLE).unwrap();
     let names = kept(&cache);
     assert_eq!(names.len(), 1);
     let written = fs::metadata(&names[0]).unwrap().modified().unwrap();
-    let second = PixelFile::of(&cache, &files, WHOLE).unwrap();
+    let second = PixelFile::open_or_write(&cache, &files, WHOLE).unwrap();
     for (row, path) in files.iter().enumerate() {
         let image = decode(path, WHOLE.decoding).unwrap();
         assert_eq!(first.image(row), Some(image.clone()));
@@ -59,16 +59,16 @@ fn a_second_run_reads_what_the_first_has_decoded() {
 fn resized_images_have_a_file_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let (files, cache) = (images(folder.path()), folder.path().join("cache"));
-    let whole = PixelFile::of(&cache, &files, WHOLE).unwrap();
-    let small = PixelFile::of(&cache, &files, SMALL).unwrap();
+    let whole = PixelFile::open_or_write(&cache, &files, WHOLE).unwrap();
+    let small = PixelFile::open_or_write(&cache, &files, SMALL).unwrap();
     assert_eq!(
         whole.image(1).map(|image| (image.width, image.height)),
         Some((4, 2))
     );
     assert_eq!(small.image(1).unwrap().pixels, [4, 5, 6].repeat(4));
     assert_eq!(kept(&cache).len(), 2);
-    let decoded = |channels, is_upright| Form {
-        decoding: Decoding {
+    let decoded = |channels, is_upright| StoredFormat {
+        decoding: DecodeOptions {
             channels,
             is_upright,
         },
@@ -76,18 +76,18 @@ fn resized_images_have_a_file_of_their_own() {
     };
     let (grey, upright) = (decoded(1, false), decoded(3, true));
     let (one, other) = ((1, 2), (2, 1));
-    let of = |(height, width)| Form {
+    let of = |(height, width)| StoredFormat {
         size: Some(Size { height, width }),
         ..SMALL
     };
     for form in [grey, upright, of(one), of(other)] {
-        PixelFile::of(&cache, &files, form).unwrap();
+        PixelFile::open_or_write(&cache, &files, form).unwrap();
     }
     assert_eq!(kept(&cache).len(), 6);
-    let grey = PixelFile::of(&cache, &files, grey).unwrap();
+    let grey = PixelFile::open_or_write(&cache, &files, grey).unwrap();
     assert_eq!(grey.image(1).unwrap().pixels, [5; 4]);
     assert_eq!(
-        [WHOLE, SMALL].map(Form::text),
+        [WHOLE, SMALL].map(StoredFormat::text),
         ["None", "Some(2)"],
         "files of earlier versions are replaced"
     );
@@ -97,10 +97,10 @@ fn resized_images_have_a_file_of_their_own() {
 fn a_stale_file_is_written_anew() {
     let folder = tempfile::tempdir().unwrap();
     let (files, cache) = (images(folder.path()), folder.path().join("cache"));
-    drop(PixelFile::of(&cache, &files, WHOLE).unwrap());
+    drop(PixelFile::open_or_write(&cache, &files, WHOLE).unwrap());
     write_image(&files[0], [9, 9, 9]);
     age(&files[0], 30);
-    let now = PixelFile::of(&cache, &files, WHOLE).unwrap();
+    let now = PixelFile::open_or_write(&cache, &files, WHOLE).unwrap();
     assert_eq!(now.image(0).unwrap().pixels, [9; 24]);
     assert_eq!(kept(&cache).len(), 1);
 }
@@ -113,7 +113,7 @@ fn what_was_written_just_now_is_not_kept_for_others() {
     let file = File::options().write(true).open(&files[1]).unwrap();
     file.set_modified(SystemTime::now() + Duration::from_hours(1))
         .unwrap();
-    let now = PixelFile::of(&cache, &files, WHOLE).unwrap();
+    let now = PixelFile::open_or_write(&cache, &files, WHOLE).unwrap();
     assert_eq!(now.image(1).unwrap().pixels, [4, 5, 6].repeat(8));
     assert_eq!(kept(&cache).len(), 0);
 }
@@ -122,14 +122,14 @@ fn what_was_written_just_now_is_not_kept_for_others() {
 fn a_damaged_image_is_never_given_out_and_a_damaged_index_is_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
     let (files, cache) = (images(folder.path()), folder.path().join("cache"));
-    drop(PixelFile::of(&cache, &files, WHOLE).unwrap());
+    drop(PixelFile::open_or_write(&cache, &files, WHOLE).unwrap());
     let path = kept(&cache).remove(0);
     let good = fs::read(&path).unwrap();
     for byte in 0..good.len() {
         let mut bytes = good.clone();
         bytes[byte] ^= 0x40;
         fs::write(&path, &bytes).unwrap();
-        let file = PixelFile::of(&cache, &files, WHOLE).unwrap();
+        let file = PixelFile::open_or_write(&cache, &files, WHOLE).unwrap();
         for (row, color) in [[1, 2, 3], [4, 5, 6]].iter().enumerate() {
             let image = file.image(row);
             let is_right = |image: Image| image.pixels == color.repeat(8);
@@ -138,7 +138,7 @@ fn a_damaged_image_is_never_given_out_and_a_damaged_index_is_rebuilt() {
     }
     for length in 0..good.len() {
         fs::write(&path, &good[..length]).unwrap();
-        let file = PixelFile::of(&cache, &files, WHOLE).unwrap();
+        let file = PixelFile::open_or_write(&cache, &files, WHOLE).unwrap();
         let first = file.image(0);
         assert!(first.is_none_or(|image| image.pixels == [1, 2, 3].repeat(8)));
     }
@@ -151,7 +151,7 @@ fn many_at_once_leave_one_whole_file() {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                let file = PixelFile::of(&cache, &files, WHOLE).unwrap();
+                let file = PixelFile::open_or_write(&cache, &files, WHOLE).unwrap();
                 assert_eq!(file.image(1).unwrap().pixels, [4, 5, 6].repeat(8));
             });
         }
@@ -164,7 +164,7 @@ fn an_image_that_cannot_be_decoded_has_no_pixels() {
     let folder = tempfile::tempdir().unwrap();
     let (files, cache) = (images(folder.path()), folder.path().join("cache"));
     fs::write(&files[0], b"\x89PNG\r\n\x1a\nno").unwrap();
-    let file = PixelFile::of(&cache, &files, WHOLE).unwrap();
+    let file = PixelFile::open_or_write(&cache, &files, WHOLE).unwrap();
     assert_eq!(file.image(0), None);
     assert!(file.image(1).is_some());
 }

@@ -16,7 +16,7 @@ fn with_damage() -> (tempfile::TempDir, ImageFolderSpec) {
     for name in names {
         age(&folder.path().join(name), 60);
     }
-    spec.damaged = Damaged::LeaveOut;
+    spec.damaged = DamagedImages::LeaveOut;
     (folder, spec)
 }
 
@@ -62,7 +62,7 @@ fn a_class_without_an_image_is_a_mistake() {
         message(&spec),
         "`damaged = \"leave-out\"` leaves out every image to train on of the class `a`"
     );
-    spec.damaged = Damaged::Error;
+    spec.damaged = DamagedImages::Error;
     let planned = spec.facts(0.0, &mut FingerprintCache::default());
     let text = planned.unwrap_err().to_string();
     assert!(text.contains("`b/2.png`"), "{text}");

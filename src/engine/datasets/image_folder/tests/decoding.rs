@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::super::decode::{Decoding, decode};
+use super::super::decode::{DecodeOptions, decode};
 use super::super::orientation::Orientation;
 use super::super::pixels::Image;
 use super::*;
@@ -32,7 +32,7 @@ fn decoded(bytes: &[u8], channels: usize, is_upright: bool) -> Image {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("image");
     fs::write(&path, bytes).unwrap();
-    let decoding = Decoding {
+    let decoding = DecodeOptions {
         channels,
         is_upright,
     };

@@ -173,7 +173,7 @@ fn folders_are_splits_of_labelled_images_too() {
 fn a_damaged_image_takes_its_numbers_with_it() {
     let (folder, mut spec) = labelled("file,x,y\n0.png,1,2\n1.png,3,4\nmore/2.png,5,6\n");
     spec.target = ["x", "y"].into();
-    spec.damaged = Damaged::LeaveOut;
+    spec.damaged = DamagedImages::LeaveOut;
     fs::write(folder.path().join("1.png"), "no image").unwrap();
     assert_eq!(sizes(&spec, 0.0)[0], [0, 1]);
     let open = spec.open(Seed(1), 0.0).unwrap();

@@ -25,7 +25,7 @@ pub(super) fn sizes(spec: &ImageFolderSpec, fraction: f64) -> [Vec<u32>; 3] {
     let facts = spec.facts(fraction, &mut FingerprintCache::default());
     let facts = facts.unwrap();
     let open = spec.open(Seed(1), fraction).unwrap();
-    assert_eq!(open.splits.sizes(), testing::known(&facts));
+    assert_eq!(open.splits.sizes(), testing::split_sizes(&facts));
     assert_eq!(facts.samples, open.dataset.rows());
     let splits = open.splits;
     [splits.train, splits.validation, splits.test]

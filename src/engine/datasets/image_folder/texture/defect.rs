@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::noise::{Noise, UNITS, between, step};
+use super::noise::{IMAGE_WIDTH, Noise, between, smoothstep};
 use super::surface::Point;
 
 /// A defect of a surface, completely inside the image.
@@ -45,8 +45,8 @@ pub(super) struct Blob {
 impl Blob {
     fn draw(rng: &mut ChaCha8Rng, least: f64, most: f64) -> Self {
         Self {
-            x: UNITS * between(rng, 0.22, 0.78),
-            y: UNITS * between(rng, 0.22, 0.78),
+            x: IMAGE_WIDTH * between(rng, 0.22, 0.78),
+            y: IMAGE_WIDTH * between(rng, 0.22, 0.78),
             radius: between(rng, least, most),
         }
     }
@@ -62,7 +62,7 @@ impl Blob {
 impl Line {
     /// A scratch as an arc that is thin at both ends.
     fn scratch(rng: &mut ChaCha8Rng) -> Self {
-        let center = [between(rng, 0.35, 0.65), between(rng, 0.35, 0.65)].map(|c| c * UNITS);
+        let center = [between(rng, 0.35, 0.65), between(rng, 0.35, 0.65)].map(|c| c * IMAGE_WIDTH);
         let (sin, cos) = libm::sincos(between(rng, 0.0, TAU));
         let length = between(rng, 11.0, 27.0);
         let bow = between(rng, -3.0, 3.0);
@@ -187,7 +187,7 @@ impl Defect {
     }
 
     /// Applies the defect to `point`, which is at (x, y).
-    pub(super) fn change(&self, x: f64, y: f64, point: &mut Point) {
+    pub(super) fn apply_to(&self, x: f64, y: f64, point: &mut Point) {
         match self {
             Self::Scratches { lines, tone } => {
                 for line in lines {
@@ -227,24 +227,24 @@ fn rng_steps(width: f64) -> u32 {
 
 /// Changes `point`, `distance` line widths from a scratch or crack: a groove with raised material on both sides.
 fn groove(distance: f64, tone: f64, depth: f64, point: &mut Point) {
-    let inside = 1.0 - step(0.55, 1.25, distance);
-    let beside = (1.0 - step(1.2, 2.4, distance)) * (1.0 - inside);
+    let inside = 1.0 - smoothstep(0.55, 1.25, distance);
+    let beside = (1.0 - smoothstep(1.2, 2.4, distance)) * (1.0 - inside);
     point.height += depth * (0.35 * beside - inside);
     let tone = 1.0 + (tone - 1.0) * inside;
     point.colour = point.colour.map(|c| (c * tone).min(0.95));
 }
 
 fn pit(distance: f64, radius: f64, point: &mut Point) {
-    let inside = 1.0 - step(0.65, 1.0, distance);
-    let rim = (1.0 - step(1.0, 1.35, distance)) * (1.0 - inside);
+    let inside = 1.0 - smoothstep(0.65, 1.0, distance);
+    let rim = (1.0 - smoothstep(1.0, 1.35, distance)) * (1.0 - inside);
     point.height += 0.3 * rim - inside * 0.4 * radius;
     point.gloss *= 1.0 - inside;
     point.colour = point.colour.map(|c| c * (1.0 - 0.62 * inside + 0.12 * rim));
 }
 
 fn discolour(distance: f64, tint: [f64; 3], point: &mut Point) {
-    let inside = 1.0 - step(0.75, 1.0, distance);
-    let border = step(0.55, 0.85, distance) * inside;
+    let inside = 1.0 - smoothstep(0.75, 1.0, distance);
+    let border = smoothstep(0.55, 0.85, distance) * inside;
     let strength = 0.72 * inside + 0.28 * border;
     for (colour, tint) in point.colour.iter_mut().zip(tint) {
         *colour *= 1.0 + (tint - 1.0) * strength;
@@ -253,7 +253,7 @@ fn discolour(distance: f64, tint: [f64; 3], point: &mut Point) {
 }
 
 fn chip(distance: f64, under: [f64; 3], noise: Noise, [x, y]: [f64; 2], point: &mut Point) {
-    let inside = 1.0 - step(0.88, 0.96, distance);
+    let inside = 1.0 - smoothstep(0.88, 0.96, distance);
     let rough = noise.octaves(x * 0.7, y * 0.7, 3);
     for (colour, under) in point.colour.iter_mut().zip(under) {
         *colour += (under * (1.0 + 0.14 * rough) - *colour) * inside;

@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use super::pixels::Image;
 use crate::base::{Purpose, Seed};
 use defect::Defect;
-use noise::{Noise, UNITS, between};
+use noise::{IMAGE_WIDTH, Noise, between};
 use surface::{Point, Surface};
 
 /// Samples along each side of a pixel.
@@ -87,7 +87,7 @@ impl Light {
         let normal = unit([-slope[0], -slope[1], 1.0]);
         let diffuse = self.diffuse * dot(normal, self.direction).max(0.0);
         let shine = libm::pow(dot(normal, self.half).max(0.0), 24.0) * self.gloss * point.gloss;
-        let (u, v) = (x / UNITS - 0.5, y / UNITS - 0.5);
+        let (u, v) = (x / IMAGE_WIDTH - 0.5, y / IMAGE_WIDTH - 0.5);
         let falloff = 1.0 + 2.0 * (self.gradient[0] * u + self.gradient[1] * v);
         let vignette = 1.0 - 0.22 * (u * u + v * v);
         let lit = (self.ambient + diffuse) * falloff * vignette * self.exposure;
@@ -107,7 +107,7 @@ impl Scene {
     fn at(&self, x: f64, y: f64) -> Point {
         let mut point = self.surface.at(x, y);
         if let Some(defect) = &self.defect {
-            defect.change(x, y, &mut point);
+            defect.apply_to(x, y, &mut point);
         }
         point
     }
@@ -115,7 +115,7 @@ impl Scene {
     /// Renders an image: shades a grid finer than the pixels, and averages (supersampling).
     fn picture(&self, size: usize) -> Image {
         let side = size * OVERSAMPLING;
-        let unit = UNITS / side as f64;
+        let unit = IMAGE_WIDTH / side as f64;
         let points: Vec<Point> = (0..(side + 1) * (side + 1))
             .map(|i| {
                 self.at(

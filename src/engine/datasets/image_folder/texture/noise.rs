@@ -4,14 +4,14 @@ use rand::{Rng, RngCore};
 use rand_chacha::ChaCha8Rng;
 
 /// Width of an image in the unit of length of textures.
-pub(super) const UNITS: f64 = 40.0;
+pub(super) const IMAGE_WIDTH: f64 = 40.0;
 /// A random number, uniform from `low` to `high`.
 pub(super) fn between(rng: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
     low + (high - low) * rng.r#gen::<f64>()
 }
 
 /// A smooth step: 0 below `low`, 1 above `high`, smooth in between.
-pub(super) fn step(low: f64, high: f64, value: f64) -> f64 {
+pub(super) fn smoothstep(low: f64, high: f64, value: f64) -> f64 {
     let t = ((value - low) / (high - low)).clamp(0.0, 1.0);
     t * t * (3.0 - 2.0 * t)
 }
@@ -74,7 +74,7 @@ impl Noise {
     ///
     /// # Source
     /// Worley 1996.
-    pub(super) fn cells(self, x: f64, y: f64) -> (f64, f64, f64) {
+    pub(super) fn worley(self, x: f64, y: f64) -> (f64, f64, f64) {
         let (i, j) = (x.floor() as i64, y.floor() as i64);
         let (mut first, mut second, mut nearest) = (f64::MAX, f64::MAX, 0.0);
         for (di, dj) in (-1..=1).flat_map(|di| (-1..=1).map(move |dj| (di, dj))) {

@@ -3,7 +3,7 @@
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::noise::{Noise, between, step};
+use super::noise::{Noise, between, smoothstep};
 
 /// A point of a surface.
 #[derive(Debug, Clone, Copy)]
@@ -148,7 +148,7 @@ impl Surface {
         let round = (1.0 - 0.9 * across * across).sqrt() - 0.3 * along * along;
         let fibre = self.fine.octaves(u * 1.4, v * 1.4, 2);
         let dye = 1.0 + 0.10 * self.noise.hash(thread as i64, 5) + 0.09 * fibre;
-        let shadow = 0.55 + 0.45 * step(0.0, 0.75, round);
+        let shadow = 0.55 + 0.45 * smoothstep(0.0, 0.75, round);
         let colour = if is_warp { self.colour } else { self.second };
         (0.55 * round, colour.map(|c| c * dye * shadow))
     }
@@ -158,8 +158,8 @@ impl Surface {
         let bend = 0.5 * self.fine.smooth(u * 0.2, v * 0.2);
         let (first, second, id) = self
             .noise
-            .cells(u / self.pattern + bend, v / self.pattern - bend);
-        let crease = step(0.0, 0.34, second - first);
+            .worley(u / self.pattern + bend, v / self.pattern - bend);
+        let crease = smoothstep(0.0, 0.34, second - first);
         let pores = self.fine.octaves(u * 0.9, v * 0.9, 3);
         let tone = 0.80 + 0.20 * crease + 0.06 * (id - 0.5) + 0.06 * pores;
         let height = 0.38 * crease + 0.10 * pores - 0.2 * first;
@@ -170,9 +170,9 @@ impl Surface {
     fn concrete(&self, u: f64, v: f64) -> (f64, [f64; 3]) {
         let cloud = self.noise.octaves(u / self.pattern, v / self.pattern, 4);
         let rough = self.fine.octaves(u * 0.8, v * 0.8, 3);
-        let (distance, _, id) = self.fine.cells(u * 0.16, v * 0.16);
+        let (distance, _, id) = self.fine.worley(u * 0.16, v * 0.16);
         let radius = 0.03 + 0.07 * id;
-        let pore = 1.0 - step(radius * 0.5, radius, distance);
+        let pore = 1.0 - smoothstep(radius * 0.5, radius, distance);
         let tone = (1.0 + 0.13 * cloud + 0.09 * rough) * (1.0 - 0.25 * pore);
         let height = 0.22 * rough + 0.2 * cloud - 0.35 * pore;
         (height, self.colour.map(|c| c * tone))
@@ -183,9 +183,9 @@ impl Surface {
         let bend = 3.2 * self.noise.octaves(u * 0.035, v * 0.07, 2);
         let ring = (v + bend) / self.pattern;
         let ring = ring - ring.floor();
-        let late = step(0.25, 0.9, ring) * (1.0 - step(0.93, 1.0, ring));
+        let late = smoothstep(0.25, 0.9, ring) * (1.0 - smoothstep(0.93, 1.0, ring));
         let fibre = self.fine.octaves(u * 0.07, v * 1.5, 3);
-        let vessel = step(0.45, 0.85, self.fine.smooth(u * 0.13 + 50.0, v * 1.9));
+        let vessel = smoothstep(0.45, 0.85, self.fine.smooth(u * 0.13 + 50.0, v * 1.9));
         let tone = 1.0 + 0.11 * fibre - 0.16 * vessel;
         let colour = std::array::from_fn(|c| {
             (self.colour[c] + (self.second[c] - self.colour[c]) * late) * tone
@@ -198,8 +198,8 @@ impl Surface {
         let bend = 0.35 * self.fine.octaves(u * 0.5, v * 0.5, 2);
         let (first, second, id) = self
             .noise
-            .cells(u / self.pattern + bend, v / self.pattern - bend);
-        let seam = step(0.0, 0.12, second - first);
+            .worley(u / self.pattern + bend, v / self.pattern - bend);
+        let seam = smoothstep(0.0, 0.12, second - first);
         let mineral = match id {
             id if id < 0.16 => [0.56, 0.56, 0.59],
             id if id < 0.42 => [1.22, 1.20, 1.18],

@@ -51,7 +51,7 @@ impl Case {
     fn input(&self, samples: Range<usize>) -> Input<TestDevice> {
         let form = Form::of(self.features).unwrap();
         let len = form.len();
-        let mut x = testing::filled(BATCH * len, self.number);
+        let mut x = testing::random_values(BATCH * len, self.number);
         x = x[samples.start * len..samples.end * len].to_vec();
         let mut ids = Vec::new();
         if let Features::Tokens { vocabulary, .. } = self.features {

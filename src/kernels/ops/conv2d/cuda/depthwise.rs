@@ -4,7 +4,7 @@
 
 use dfdx::tensor::Cuda;
 
-use super::windows::sized;
+use super::windows::with_size_args;
 use crate::device::cuda::{Launch, THREADS, scratch};
 use crate::device::{Buffer, DeviceError};
 use crate::ops::Conv2dSize;
@@ -33,7 +33,7 @@ pub(super) fn forward(
             size.output.1 * size.channels.1,
         ))
         .args((x, weight, bias, y));
-    sized(launch, size, size.channels.1).run()
+    with_size_args(launch, size, size.channels.1).run()
 }
 
 /// The input's gradient: added to `grad_x` if `adds`, otherwise it overwrites it.
@@ -49,7 +49,9 @@ pub(super) fn backward_x(
             size.input.1 * size.channels.0,
         ))
         .args((grad, weight, grad_x));
-    sized(launch, size, size.channels.1).arg(adds).run()
+    with_size_args(launch, size, size.channels.1)
+        .arg(adds)
+        .run()
 }
 
 /// The weight's gradient: added to `grad_weight` if `adds`, otherwise it overwrites it.
@@ -67,7 +69,7 @@ pub(super) fn backward_weight(
     let launch = Launch::new("conv2d_depthwise_weight")
         .grid([pieces, k.div_ceil(CHANNELS), taps])
         .args((x, grad, &mut partials, rows, piece));
-    sized(launch, size, size.channels.1).run()?;
+    with_size_args(launch, size, size.channels.1).run()?;
     Launch::new("conv2d_depthwise_sum")
         .over(taps * k)
         .args((&partials, grad_weight, taps * k, pieces, adds))

@@ -5,8 +5,8 @@ use dfdx::tensor::Cpu;
 
 use super::*;
 use crate::device::Arithmetic;
-use crate::device::cuda::{ConvolutionAlgorithm, convolve_by};
-use crate::ops::{Conv2dOptions, Convolution, OpError, testing};
+use crate::device::cuda::{ConvolutionAlgorithm, set_convolution_algorithm};
+use crate::ops::{Conv2dOptions, ConvAlgorithm, OpError, testing};
 
 const ALGORITHMS: [ConvolutionAlgorithm; 2] = [
     ConvolutionAlgorithm::Library,
@@ -57,7 +57,7 @@ fn size((batch, input, kernel, channels, moves): Case) -> Conv2dSize {
             groups,
         },
         // The algorithm of the CPU, whose results are the reference.
-        algorithm: Convolution::Direct,
+        algorithm: ConvAlgorithm::Direct,
         arithmetic: Arithmetic::Single,
     }
 }
@@ -65,7 +65,7 @@ fn size((batch, input, kernel, channels, moves): Case) -> Conv2dSize {
 /// The result, the input's gradient and the weight's gradient; both gradients are added to existing values.
 fn all<D: Conv2dKernel>(device: &D, size: &Conv2dSize) -> Result<[Vec<f32>; 3]> {
     let (c, k) = size.channels;
-    let upload = |len, seed| device.upload(testing::filled(len, seed)).unwrap();
+    let upload = |len, seed| device.upload(testing::random_values(len, seed)).unwrap();
     let pixels = size.batch * size.input.0 * size.input.1;
     let weights = size.kernel.0 * size.kernel.1 * size.group_channels().0 * k;
     let held = |len, seed| PooledBuffer::<D>::new(upload(len, seed));
@@ -112,7 +112,7 @@ fn check(arithmetic: Arithmetic, tolerance: f64) {
         .iter()
         .flat_map(|case| ALGORITHMS.map(|algorithm| (case, algorithm)))
     {
-        convolve_by(Some(algorithm)).unwrap();
+        set_convolution_algorithm(Some(algorithm)).unwrap();
         let size = size(*case);
         let expected = all(&Cpu::open(0).unwrap(), &size).unwrap();
         let actual = all(&device, &size);
@@ -140,7 +140,7 @@ fn check(arithmetic: Arithmetic, tolerance: f64) {
             "{algorithm:?}, {size:?}"
         );
     }
-    convolve_by(None).unwrap();
+    set_convolution_algorithm(None).unwrap();
     device.set_arithmetic(Arithmetic::Single).unwrap();
 }
 
@@ -165,7 +165,7 @@ fn half_precision_rounds_factors_and_keeps_sums() {
 fn factors_are_rounded_where_the_arithmetic_rounds() {
     let (device, size) = (testing::device(), size(CASES[5]));
     for algorithm in ALGORITHMS {
-        convolve_by(Some(algorithm)).unwrap();
+        set_convolution_algorithm(Some(algorithm)).unwrap();
         let run = |arithmetic| {
             device.set_arithmetic(arithmetic).unwrap();
             all(&device, &size)
@@ -196,7 +196,7 @@ fn factors_are_rounded_where_the_arithmetic_rounds() {
         }
         device.set_arithmetic(Arithmetic::Single).unwrap();
     }
-    convolve_by(None).unwrap();
+    set_convolution_algorithm(None).unwrap();
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn parts_of_a_batch_give_the_whole() {
     let size = size(CASES[8]);
     let [y, grad_x, grad_weight] = all(&cpu, &size).unwrap();
     let (pixels, weights) = (5 * 6 * 7 * 9, 5 * 5 * 9 * 12);
-    let upload = |len, seed| device.upload(testing::filled(len, seed)).unwrap();
+    let upload = |len, seed| device.upload(testing::random_values(len, seed)).unwrap();
     let held = |len, seed| PooledBuffer::<Cuda>::new(upload(len, seed));
     let (x, weight, grad) = (upload(pixels, 1), held(weights, 2), held(y.len(), 3));
     let mut own = [
@@ -235,10 +235,10 @@ fn where_cudnn_refuses_products_take_over() {
         for (actual, expected) in all(&device, &size).unwrap().iter().zip(&expected) {
             assert!(distance(actual, expected) < 1e-6, "{kernel}");
         }
-        convolve_by(Some(ConvolutionAlgorithm::Library)).unwrap();
+        set_convolution_algorithm(Some(ConvolutionAlgorithm::Library)).unwrap();
         let refusal = all(&device, &size).unwrap_err().to_string();
         assert!(refusal.contains("cuDNN does not do Forward"), "{refusal}");
-        convolve_by(None).unwrap();
+        set_convolution_algorithm(None).unwrap();
     }
 }
 
@@ -269,14 +269,14 @@ fn the_algorithm_of_every_convolution_is_recorded_for_the_results() {
         (7, None),
         (9, None),
     ] {
-        convolve_by(algorithm).unwrap();
+        set_convolution_algorithm(algorithm).unwrap();
         all(
             &device,
             &size((2, (5, 6), kernel, (3, 2), (1, kernel / 2, 1, 1))),
         )
         .unwrap();
     }
-    convolve_by(None).unwrap();
+    set_convolution_algorithm(None).unwrap();
     assert_eq!(
         device.convolutions(),
         "f32 cudnn-1/cudnn-1/cudnn-1: 2x5x6x3>2:3x3s1p1; \
@@ -294,7 +294,7 @@ fn the_version_of_cudnn_is_told_where_it_may_compute() {
         found.map(|(_, version)| version)
     };
     assert_eq!(version().as_deref(), Some("9.10.2"));
-    convolve_by(Some(ConvolutionAlgorithm::Products)).unwrap();
+    set_convolution_algorithm(Some(ConvolutionAlgorithm::Products)).unwrap();
     assert_eq!(version(), None);
-    convolve_by(None).unwrap();
+    set_convolution_algorithm(None).unwrap();
 }

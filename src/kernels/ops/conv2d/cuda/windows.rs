@@ -96,7 +96,7 @@ pub(super) fn backward_x(
         let launch = Launch::new("conv2d_gather")
             .grid([images * height, across.min(MOST_BLOCKS), 1])
             .args((&windows, &mut *grad_x, first));
-        let launch = sized(launch, size, size.options.groups);
+        let launch = with_size_args(launch, size, size.options.groups);
         launch.arg(adds).run()?;
     }
     Ok(())
@@ -116,7 +116,7 @@ fn write_windows(
         .threads(values.next_multiple_of(32).min(THREADS))
         .read_from(x, first * height * width * size.channels.0)
         .arg(windows);
-    sized(launch, size, size.options.groups).run()
+    with_size_args(launch, size, size.options.groups).run()
 }
 
 /// Number of result pixels per image: the rows of its matrix of windows.
@@ -144,7 +144,7 @@ fn parts(size: &Conv2dSize, part: usize) -> impl Iterator<Item = (usize, usize)>
 
 /// Adds the sizes, the trailing arguments that most convolution kernels share; `last` is the number of result channels
 /// or of groups.
-pub(super) fn sized(launch: Launch, size: &Conv2dSize, last: usize) -> Launch {
+pub(super) fn with_size_args(launch: Launch, size: &Conv2dSize, last: usize) -> Launch {
     let Conv2dOptions {
         stride,
         padding,

@@ -12,9 +12,9 @@ use rows::{Rows, WeightSums, padded};
 use super::Conv2dSize;
 use crate::ops::chunks::{for_rows, rows_per_chunk};
 use crate::ops::gemm::{Accumulate, sum_partials};
-use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
+use crate::ops::parallel::{MIN_PARALLEL_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
-use crate::ops::simd::{lanes, simd, simd_vectors};
+use crate::ops::simd::{dispatch_simd, f32_lanes, simd};
 
 /// The largest number of parts of the results' rows whose weight gradients are computed separately and then summed.
 const SEGMENTS: usize = 32;
@@ -85,7 +85,7 @@ pub(super) fn backward_weight(
             for_each_chunk_if(is_large(size), partials, len, |start, sums| {
                 let first = start / len * each;
                 sums.fill(0.0);
-                simd_vectors(WeightSums {
+                dispatch_simd(WeightSums {
                     plan: &plan,
                     source: x,
                     grad,
@@ -108,7 +108,7 @@ pub(super) fn backward_weight(
 /// Writes the sums of one tap to its gradient or adds them to it. In `sums` the last vector has the last channels and
 /// may repeat channels of the vector before ([`rows::WeightSums`]).
 fn unpad(grad: &mut [f32], sums: &[f32], accumulate: Accumulate) {
-    let whole = grad.len() / lanes() * lanes();
+    let whole = grad.len() / f32_lanes() * f32_lanes();
     let (first, rest) = grad.split_at_mut(whole);
     let last = if whole == 0 {
         &sums[..rest.len()]
@@ -128,7 +128,7 @@ fn unpad(grad: &mut [f32], sums: &[f32], accumulate: Accumulate) {
 }
 
 fn is_large(size: &Conv2dSize) -> bool {
-    size.flop() >= PRODUCT_FLOP
+    size.flop() >= MIN_PARALLEL_FLOP
 }
 
 fn convolve(
@@ -143,7 +143,7 @@ fn convolve(
         target,
         rows_per_chunk(row) * row,
         |start, target| {
-            simd_vectors(Rows {
+            dispatch_simd(Rows {
                 plan,
                 source,
                 weight,

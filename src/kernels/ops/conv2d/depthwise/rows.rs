@@ -11,7 +11,7 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 
 use super::plan::{Block, Plan};
-use crate::ops::simd::lanes;
+use crate::ops::simd::f32_lanes;
 
 /// Computes some target rows according to `plan`: every value is the sum over its taps of source times weight, plus
 /// bias.
@@ -134,7 +134,7 @@ impl Rows<'_> {
 
 /// Number of values that the sums of one tap take in [`WeightSums`]: the channels, rounded up to whole vectors.
 pub(super) fn padded(channels: usize) -> usize {
-    channels.next_multiple_of(lanes())
+    channels.next_multiple_of(f32_lanes())
 }
 
 /// Adds the weight's gradient from some rows of results to `sums: (kh, kw, C')`, with C' from [`padded`]. The last

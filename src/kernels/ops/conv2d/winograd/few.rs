@@ -15,13 +15,13 @@ use std::ops::Range;
 
 use super::scheme::{Scheme, Transform};
 use super::shape::Shape;
-use super::spread::Spread;
-use super::target::{Store, Target};
+use super::spread::TileLayout;
+use super::target::{SharedSliceMut, StoreMode};
 use super::transform::{Gather, Grid, Layout, Planes, Scatter};
 use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product};
 use crate::ops::parallel::{for_each_chunk_if, for_each_index};
 use crate::ops::scratch::with_scratch;
-use crate::ops::simd::simd_vectors;
+use crate::ops::simd::dispatch_simd;
 
 /// Largest number of values of the transformed filter U that fit into the L2 cache together with the data.
 pub(super) const LARGE: usize = 1 << 18;
@@ -42,19 +42,19 @@ pub(super) fn convolve<W: Scheme<N, M>, const N: usize, const M: usize>(
     x: &[f32],
     weight: &[f32],
     y: &mut [f32],
-    store: &Store<'_>,
+    store: &StoreMode<'_>,
 ) {
     let (rows, k) = (shape.tiles::<M>(), shape.channels.1);
     let data = Blocks::new(shape.input_grid::<M>(), rows, N * N);
-    let y = Target::new(y);
+    let y = SharedSliceMut::new(y);
     data.with_points::<W::Data, N, N>(shape.parallel, x, |v| {
         for_each_index(shape.parallel, k.div_ceil(BLOCK), |block| {
             let columns = channels(block, k);
-            let spread = Spread::new(rows, columns.len());
+            let spread = TileLayout::new(rows, columns.len());
             with_scratch(spread.len(N * N), |m| {
                 multiply::<W::Filter, N>(weight, shape.channels, (&data, v), &columns, (m, spread));
                 let (adds, bias) = store.adds_and_bias(columns.clone());
-                simd_vectors(Scatter::<W::Result, N, M> {
+                dispatch_simd(Scatter::<W::Result, N, M> {
                     points: m,
                     spread,
                     grid: &shape.output_grid::<M>(),
@@ -77,15 +77,15 @@ fn multiply<T: Transform<3, N>, const N: usize>(
     (c, k): (usize, usize),
     (data, v): (&Blocks, &[f32]),
     columns: &Range<usize>,
-    (m, spread): (&mut [f32], Spread),
+    (m, spread): (&mut [f32], TileLayout),
 ) {
     let count = columns.len();
-    let plane = Spread::plane_of(BLOCK * count);
+    let plane = TileLayout::plane_of(BLOCK * count);
     with_scratch(N * N * plane, |u| {
         for (block, v) in data.blocks(v).enumerate() {
             let inputs = channels(block, c);
-            let to = Target::new(u);
-            simd_vectors(Planes::<T, 3, N> {
+            let to = SharedSliceMut::new(u);
+            dispatch_simd(Planes::<T, 3, N> {
                 from: weight,
                 from_layout: Layout {
                     start: inputs.start * k + columns.start,
@@ -134,7 +134,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
     let (rows, (c, k)) = (shape.tiles::<M>(), shape.channels);
     let data = Blocks::new(shape.input_grid::<M>(), rows, N * N);
     let results = Blocks::new(shape.output_grid::<M>(), rows, N * N);
-    let target = Target::new(grad_weight);
+    let target = SharedSliceMut::new(grad_weight);
     let across = k.div_ceil(BLOCK);
     data.with_points::<W::Data, N, N>(shape.parallel, x, |v| {
         results.with_points::<W::ResultAdjoint, M, N>(shape.parallel, grad, |d| {
@@ -142,7 +142,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
                 let (from, to) = (index / across, index % across);
                 let (inputs, columns) = (channels(from, c), channels(to, k));
                 let len = inputs.len() * columns.len();
-                let plane = Spread::plane_of(len);
+                let plane = TileLayout::plane_of(len);
                 let (v, d) = (data.block(v, from), results.block(d, to));
                 with_scratch(N * N * plane, |du| {
                     for (point, du) in du.chunks_exact_mut(plane).enumerate() {
@@ -151,7 +151,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
                         let mut du = MatrixMut::new(&mut du[..len], inputs.len(), columns.len());
                         product(&mut du, Accumulate::Replace, v, d);
                     }
-                    simd_vectors(Planes::<W::FilterAdjoint, N, 3> {
+                    dispatch_simd(Planes::<W::FilterAdjoint, N, 3> {
                         from: du,
                         from_layout: Layout {
                             start: 0,
@@ -189,7 +189,7 @@ struct Blocks {
     /// Number of points of a tile.
     points: usize,
     /// Layout within a block.
-    spread: Spread,
+    spread: TileLayout,
 }
 
 impl Blocks {
@@ -198,7 +198,7 @@ impl Blocks {
             grid,
             rows,
             points,
-            spread: Spread::new(rows, BLOCK.min(grid.channels)),
+            spread: TileLayout::new(rows, BLOCK.min(grid.channels)),
         }
     }
 
@@ -216,7 +216,7 @@ impl Blocks {
         let (all, len) = (self.grid.channels, self.block_len());
         with_scratch(all.div_ceil(BLOCK) * len, |points| {
             for_each_chunk_if(parallel, points, len, |start, points| {
-                simd_vectors(Gather::<T, I, O> {
+                dispatch_simd(Gather::<T, I, O> {
                     images,
                     grid: &self.grid,
                     tiles: 0..self.rows,

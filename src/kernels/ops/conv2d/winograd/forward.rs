@@ -8,13 +8,13 @@ use std::ops::Range;
 use super::few;
 use super::scheme::Scheme;
 use super::shape::Shape;
-use super::spread::Spread;
-use super::target::{Store, Target};
+use super::spread::TileLayout;
+use super::target::{SharedSliceMut, StoreMode};
 use super::transform::{Gather, Layout, Planes, Scatter};
-use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk_len, product};
 use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
-use crate::ops::simd::simd_vectors;
+use crate::ops::simd::dispatch_simd;
 
 /// Approximate number of points of a block of tiles if U fits into the L2 cache: the block's transformed data V and
 /// products M then fit too.
@@ -31,7 +31,7 @@ pub(super) fn convolve<W: Scheme<N, M>, const N: usize, const M: usize>(
     x: &[f32],
     weight: &[f32],
     y: &mut [f32],
-    store: &Store<'_>,
+    store: &StoreMode<'_>,
 ) {
     let (c, k) = shape.channels;
     let total = shape.tiles::<M>();
@@ -43,9 +43,9 @@ pub(super) fn convolve<W: Scheme<N, M>, const N: usize, const M: usize>(
     } else {
         POINTS
     };
-    let block = even_chunk(total, about / (N * N));
-    let y = Target::new(y);
-    let plane = Spread::plane_of(c * k);
+    let block = even_chunk_len(total, about / (N * N));
+    let y = SharedSliceMut::new(y);
+    let plane = TileLayout::plane_of(c * k);
     with_scratch(N * N * plane, |u| {
         transform_filter::<W, N, M>(weight, c * k, shape.parallel, (u, plane));
         let u = &*u;
@@ -63,10 +63,10 @@ fn transform_filter<W: Scheme<N, M>, const N: usize, const M: usize>(
     parallel: bool,
     (u, plane): (&mut [f32], usize),
 ) {
-    let u = Target::new(u);
+    let u = SharedSliceMut::new(u);
     for_each_index(parallel, len.div_ceil(CHUNK), |index| {
         let start = index * CHUNK;
-        simd_vectors(Planes::<W::Filter, 3, N> {
+        dispatch_simd(Planes::<W::Filter, 3, N> {
             from: weight,
             from_layout: Layout::of_planes(start, len),
             // SAFETY: each task writes a separate range of the `len` values of every plane; planes are at least `len` apart.
@@ -86,15 +86,15 @@ fn convolve_tiles<W: Scheme<N, M>, const N: usize, const M: usize>(
     x: &[f32],
     u: &[f32],
     tiles: Range<usize>,
-    y: &Target<'_>,
-    store: &Store<'_>,
+    y: &SharedSliceMut<'_>,
+    store: &StoreMode<'_>,
 ) {
     let ((c, k), rows) = (shape.channels, tiles.len());
-    let (v_spread, m_spread) = (Spread::new(rows, c), Spread::new(rows, k));
+    let (v_spread, m_spread) = (TileLayout::new(rows, c), TileLayout::new(rows, k));
     let v_len = v_spread.len(N * N);
     with_scratch(v_len + m_spread.len(N * N), |memory| {
         let (v, m) = memory.split_at_mut(v_len);
-        simd_vectors(Gather::<W::Data, N, N> {
+        dispatch_simd(Gather::<W::Data, N, N> {
             images: x,
             grid: &shape.input_grid::<M>(),
             tiles: tiles.clone(),
@@ -103,7 +103,7 @@ fn convolve_tiles<W: Scheme<N, M>, const N: usize, const M: usize>(
             spread: v_spread,
             transform: PhantomData,
         });
-        for (point, u) in u.chunks_exact(Spread::plane_of(c * k)).enumerate() {
+        for (point, u) in u.chunks_exact(TileLayout::plane_of(c * k)).enumerate() {
             let u = Matrix::new(&u[..c * k], c, k);
             let m = &mut m[m_spread.plane(point)];
             product(
@@ -114,7 +114,7 @@ fn convolve_tiles<W: Scheme<N, M>, const N: usize, const M: usize>(
             );
         }
         let (adds, bias) = store.adds_and_bias(0..k);
-        simd_vectors(Scatter::<W::Result, N, M> {
+        dispatch_simd(Scatter::<W::Result, N, M> {
             points: m,
             spread: m_spread,
             grid: &shape.output_grid::<M>(),

@@ -43,11 +43,11 @@ pub(super) use few::are_few;
 pub(super) use shape::Shape;
 
 use forward::convolve;
-use scheme::Minimal;
-use target::Store;
+use scheme::MinimalFiltering;
+use target::StoreMode;
 use weight::add_gradient;
 
-use crate::ops::gemm::{Accumulate, Matrix, join};
+use crate::ops::gemm::{Accumulate, Matrix, stack_rows};
 use crate::ops::scratch::with_scratch;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(super) fn forward(
     bias: Option<&[f32]>,
     y: &mut [f32],
 ) {
-    convolve_by(tile, shape, x, weight, y, &Store::Replace(bias));
+    convolve_by(tile, shape, x, weight, y, &StoreMode::Replace(bias));
 }
 
 /// The input's gradient: overwrites `grad_x` or is added to it, as `accumulate` says. `taps` are the filter's `(K, C)`
@@ -81,10 +81,10 @@ pub(super) fn backward_x(
     (grad_x, accumulate): (&mut [f32], Accumulate),
 ) {
     with_scratch(9 * shape.channels.0 * shape.channels.1, |turned| {
-        join(taps, turned);
+        stack_rows(taps, turned);
         let store = match accumulate {
-            Accumulate::Replace => Store::Replace(None),
-            Accumulate::Add => Store::Add,
+            Accumulate::Replace => StoreMode::Replace(None),
+            Accumulate::Add => StoreMode::Add,
         };
         convolve_by(tile, &shape.turned(), grad, turned, grad_x, &store);
     });
@@ -96,12 +96,12 @@ fn convolve_by(
     x: &[f32],
     weight: &[f32],
     y: &mut [f32],
-    store: &Store<'_>,
+    store: &StoreMode<'_>,
 ) {
     match tile {
-        Tile::Two => convolve::<Minimal, 4, 2>(shape, x, weight, y, store),
-        Tile::Four => convolve::<Minimal, 6, 4>(shape, x, weight, y, store),
-        Tile::Five => convolve::<Minimal, 7, 5>(shape, x, weight, y, store),
+        Tile::Two => convolve::<MinimalFiltering, 4, 2>(shape, x, weight, y, store),
+        Tile::Four => convolve::<MinimalFiltering, 6, 4>(shape, x, weight, y, store),
+        Tile::Five => convolve::<MinimalFiltering, 7, 5>(shape, x, weight, y, store),
     }
 }
 
@@ -114,8 +114,8 @@ pub(super) fn backward_weight(
     grad_weight: (&mut [f32], Accumulate),
 ) {
     match tile {
-        Tile::Two => add_gradient::<Minimal, 4, 2>(shape, x, grad, grad_weight),
-        Tile::Four => add_gradient::<Minimal, 6, 4>(shape, x, grad, grad_weight),
-        Tile::Five => add_gradient::<Minimal, 7, 5>(shape, x, grad, grad_weight),
+        Tile::Two => add_gradient::<MinimalFiltering, 4, 2>(shape, x, grad, grad_weight),
+        Tile::Four => add_gradient::<MinimalFiltering, 6, 4>(shape, x, grad, grad_weight),
+        Tile::Five => add_gradient::<MinimalFiltering, 7, 5>(shape, x, grad, grad_weight),
     }
 }

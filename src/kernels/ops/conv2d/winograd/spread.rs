@@ -1,16 +1,16 @@
-//! [`Spread`]: the memory layout of transformed tiles.
+//! [`TileLayout`]: the memory layout of transformed tiles.
 
 use std::ops::Range;
 
 /// Memory layout of transformed tiles: the value of (tile, point, channel) is at
 /// `tile · row + point · plane + channel`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spread {
+pub(super) struct TileLayout {
     pub(super) row: usize,
     pub(super) plane: usize,
 }
 
-impl Spread {
+impl TileLayout {
     /// Rows are padded to a multiple of this many values, the widest vector of any vector level.
     pub(super) const VECTOR: usize = 16;
 

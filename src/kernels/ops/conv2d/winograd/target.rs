@@ -1,4 +1,4 @@
-//! [`Target`]: a slice to which several threads write, each to different values.
+//! [`SharedSliceMut`]: a slice to which several threads write, each to different values.
 #![expect(
     unsafe_code,
     reason = "what tasks write lies in rows that are not contiguous, which no splitting of slices can say"
@@ -8,16 +8,16 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 /// A mutable slice that several tasks write at once: each task writes values of its own, which are not contiguous.
-pub(super) struct Target<'a> {
+pub(super) struct SharedSliceMut<'a> {
     start: *mut f32,
     len: usize,
     slice: PhantomData<&'a mut [f32]>,
 }
 
 // SAFETY: a `Target` itself reads and writes nothing; whoever takes a `Part` justifies its soundness.
-unsafe impl Sync for Target<'_> {}
+unsafe impl Sync for SharedSliceMut<'_> {}
 
-impl<'a> Target<'a> {
+impl<'a> SharedSliceMut<'a> {
     pub(super) fn new(values: &'a mut [f32]) -> Self {
         Self {
             start: values.as_mut_ptr(),
@@ -59,14 +59,14 @@ impl Part<'_> {
     }
 }
 
-pub(super) enum Store<'a> {
+pub(super) enum StoreMode<'a> {
     /// Results, plus a bias of one value per channel if there is one, overwrite the old values.
     Replace(Option<&'a [f32]>),
     /// Results are added to the old values.
     Add,
 }
 
-impl Store<'_> {
+impl StoreMode<'_> {
     /// Whether results are added to the old values, and the bias of the channels `channels` (empty without a bias).
     pub(super) fn adds_and_bias(&self, channels: Range<usize>) -> (bool, &[f32]) {
         match self {

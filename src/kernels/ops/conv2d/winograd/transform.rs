@@ -12,7 +12,7 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 
 use super::scheme::Transform;
-use super::spread::Spread;
+use super::spread::TileLayout;
 use super::target::Part;
 
 /// How tiles are placed on the images.
@@ -65,7 +65,7 @@ pub(super) struct Gather<'a, T, const I: usize, const O: usize> {
     pub(super) tiles: Range<usize>,
     pub(super) channels: Range<usize>,
     pub(super) points: &'a mut [f32],
-    pub(super) spread: Spread,
+    pub(super) spread: TileLayout,
     pub(super) transform: PhantomData<T>,
 }
 
@@ -108,8 +108,8 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Gather<'_,
                     #[inline(always)]
                     |o, p, value| {
                         let to = row.wrapping_add((o * O + p) * plane + channel);
-                        // SAFETY: a tile's row holds whole vectors, a plane the rows of all tiles (`Spread::check`),
-                        // and there are `O · O` planes (asserted above).
+                        // SAFETY: a tile's row holds whole vectors, a plane the rows of all tiles
+                        // (`TileLayout::check`), and there are `O · O` planes (asserted above).
                         unsafe { to.cast::<S::f32s>().write_unaligned(value) }
                     },
                 );
@@ -142,7 +142,7 @@ unsafe fn fetch<S: Simd, const I: usize>(
 /// Transforms I × I points of every tile to O × O pixels, `T · m · Tᵀ` for each channel, and writes or adds the pixels.
 pub(super) struct Scatter<'a, T, const I: usize, const O: usize> {
     pub(super) points: &'a [f32],
-    pub(super) spread: Spread,
+    pub(super) spread: TileLayout,
     pub(super) grid: &'a Grid,
     pub(super) tiles: Range<usize>,
     pub(super) channels: Range<usize>,
@@ -196,8 +196,8 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
                     #[inline(always)]
                     |i, j| {
                         let from = row.wrapping_add((i * I + j) * plane + channel);
-                        // SAFETY: a tile's row holds whole vectors, a plane the rows of all tiles (`Spread::check`),
-                        // and there are `I · I` planes (asserted above).
+                        // SAFETY: a tile's row holds whole vectors, a plane the rows of all tiles
+                        // (`TileLayout::check`), and there are `I · I` planes (asserted above).
                         unsafe { from.cast::<S::f32s>().read_unaligned() }
                     },
                     #[inline(always)]

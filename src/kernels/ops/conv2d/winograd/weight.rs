@@ -7,13 +7,13 @@ use std::ops::Range;
 use super::few;
 use super::scheme::Scheme;
 use super::shape::Shape;
-use super::spread::Spread;
-use super::target::Target;
+use super::spread::TileLayout;
+use super::target::SharedSliceMut;
 use super::transform::{Gather, Layout, Planes};
 use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product, sum_partials};
 use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
-use crate::ops::simd::simd_vectors;
+use crate::ops::simd::dispatch_simd;
 
 /// Largest number of input channels of a task, so that the task's transformed gradient dU stays in the L2 cache.
 const CHANNELS: usize = 64;
@@ -36,7 +36,10 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
         return few::add_gradient::<W, N, M>(shape, x, grad, (grad_weight, accumulate));
     }
     let parts = c.div_ceil(CHANNELS);
-    let channels = c.div_ceil(parts).next_multiple_of(Spread::VECTOR).min(c);
+    let channels = c
+        .div_ceil(parts)
+        .next_multiple_of(TileLayout::VECTOR)
+        .min(c);
     let parts = c.div_ceil(channels);
     let segments = if shape.parallel {
         (total * N * N / SEGMENT_POINTS).clamp(1, TASKS.div_ceil(parts))
@@ -51,7 +54,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
         channels: part * channels..c.min((part + 1) * channels),
     };
     if segments == 1 {
-        let target = Target::new(grad_weight);
+        let target = SharedSliceMut::new(grad_weight);
         for_each_index(shape.parallel, parts, |part| {
             let adds = accumulate.adds();
             task(0, part).add_gradient::<W, N, M>(x, grad, &target, 0, adds);
@@ -60,7 +63,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
     }
     let len = grad_weight.len();
     with_scratch(segments * len, |partials| {
-        let target = Target::new(partials);
+        let target = SharedSliceMut::new(partials);
         for_each_index(shape.parallel, segments * parts, |index| {
             let (segment, part) = (index / parts, index % parts);
             let start = segment * len;
@@ -83,16 +86,16 @@ impl Task<'_> {
         &self,
         x: &[f32],
         grad: &[f32],
-        target: &Target<'_>,
+        target: &SharedSliceMut<'_>,
         start: usize,
         adds: bool,
     ) {
         let ((c, k), channels) = (self.shape.channels, self.channels.len());
         let blocks = self.tiles.len().div_ceil(POINTS / (N * N));
         let block = self.tiles.len().div_ceil(blocks);
-        let (v_spread, d_spread) = (Spread::new(block, channels), Spread::new(block, k));
+        let (v_spread, d_spread) = (TileLayout::new(block, channels), TileLayout::new(block, k));
         let (v_len, d_len) = (v_spread.len(N * N), d_spread.len(N * N));
-        let plane = Spread::plane_of(channels * k);
+        let plane = TileLayout::plane_of(channels * k);
         with_scratch(v_len + d_len + N * N * plane, |memory| {
             let (v, memory) = memory.split_at_mut(v_len);
             let (d, du) = memory.split_at_mut(d_len);
@@ -114,7 +117,7 @@ impl Task<'_> {
                     product(&mut du, accumulate, v.transposed(), d);
                 }
             }
-            simd_vectors(Planes::<W::FilterAdjoint, N, 3> {
+            dispatch_simd(Planes::<W::FilterAdjoint, N, 3> {
                 from: du,
                 from_layout: Layout::of_planes(0, plane),
                 // SAFETY: each task writes separate input channels of every tap, in the gradient or partial result of
@@ -135,10 +138,10 @@ impl Task<'_> {
         x: &[f32],
         grad: &[f32],
         tiles: &Range<usize>,
-        (v, v_spread): (&mut [f32], Spread),
-        (d, d_spread): (&mut [f32], Spread),
+        (v, v_spread): (&mut [f32], TileLayout),
+        (d, d_spread): (&mut [f32], TileLayout),
     ) {
-        simd_vectors(Gather::<W::Data, N, N> {
+        dispatch_simd(Gather::<W::Data, N, N> {
             images: x,
             grid: &self.shape.input_grid::<M>(),
             tiles: tiles.clone(),
@@ -147,7 +150,7 @@ impl Task<'_> {
             spread: v_spread,
             transform: PhantomData,
         });
-        simd_vectors(Gather::<W::ResultAdjoint, M, N> {
+        dispatch_simd(Gather::<W::ResultAdjoint, M, N> {
             images: grad,
             grid: &self.shape.output_grid::<M>(),
             tiles: tiles.clone(),

@@ -9,7 +9,7 @@ use std::arch::asm;
 use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
 
 use super::copies::{LANES, Left};
-use crate::ops::gemm::instruction::SIDE;
+use crate::ops::gemm::instruction::AMX_PANEL;
 
 /// AMX's tile registers of this thread, usable from [`Tiles::configure`] until this value is dropped.
 pub(super) struct Tiles(());
@@ -44,12 +44,12 @@ impl Tiles {
         Self(())
     }
 
-    /// Computes `m` rows of up to [`SIDE`] columns of C: the sum over all `lefts` of `A_i` times its part of B; each
-    /// product has `steps` ≥ 1 steps of 16 pairs. Missing pairs must be zeros in both copies.
+    /// Computes `m` rows of up to [`AMX_PANEL`] columns of C: the sum over all `lefts` of `A_i` times its part of B;
+    /// each product has `steps` ≥ 1 steps of 16 pairs. Missing pairs must be zeros in both copies.
     ///
     /// # Safety
-    /// The copies contain these values: A by rows, B in rows of [`SIDE`] pairs. C's elements may be written and, if
-    /// `add`, read.
+    /// The copies contain these values: A by rows, B in rows of [`AMX_PANEL`] pairs. C's elements may be written and,
+    /// if `add`, read.
     #[expect(
         clippy::unused_self,
         reason = "tiles are configured while there is one"
@@ -61,28 +61,29 @@ impl Tiles {
         (m, n, steps): (usize, usize, usize),
         (c, c_row, add): (*mut f32, usize, bool),
     ) {
-        let mut edge = [0.0_f32; SIDE * SIDE];
-        for first in (0..m).step_by(SIDE) {
-            let rows = SIDE.min(m - first);
+        let mut edge = [0.0_f32; AMX_PANEL * AMX_PANEL];
+        for first in (0..m).step_by(AMX_PANEL) {
+            let rows = AMX_PANEL.min(m - first);
             let lefts = lefts.clone().map(|left| (left.of_row(first), left.row));
             let c = c.wrapping_add(first * c_row);
             // SAFETY: rows of the copies and of C, guaranteed by the caller; a block that is not full has its sums in `edge`.
             unsafe {
-                if rows == SIDE && n == SIDE {
+                if rows == AMX_PANEL && n == AMX_PANEL {
                     Block::new(c, c_row, (true, true)).compute(lefts, right, steps, add);
                     continue;
                 }
                 if add {
                     for i in 0..rows {
                         edge.as_mut_ptr()
-                            .add(i * SIDE)
+                            .add(i * AMX_PANEL)
                             .copy_from(c.add(i * c_row), n);
                     }
                 }
-                let block = Block::new(edge.as_mut_ptr(), SIDE, (rows > LANES, n > LANES));
+                let block = Block::new(edge.as_mut_ptr(), AMX_PANEL, (rows > LANES, n > LANES));
                 block.compute(lefts, right, steps, add);
                 for i in 0..rows {
-                    c.add(i * c_row).copy_from(edge.as_ptr().add(i * SIDE), n);
+                    c.add(i * c_row)
+                        .copy_from(edge.as_ptr().add(i * AMX_PANEL), n);
                 }
             }
         }
@@ -135,7 +136,7 @@ impl Block {
         unsafe {
             self.begin(add);
             for (index, left) in lefts.enumerate() {
-                let part = index * steps * LANES * SIDE;
+                let part = index * steps * LANES * AMX_PANEL;
                 self.multiply(left, b.wrapping_add(part), steps);
             }
             self.end();
@@ -207,8 +208,8 @@ impl Block {
                 a_row = in(reg) 4 * a_row,
                 b0 = inout(reg) b => _,
                 b1 = inout(reg) b.wrapping_add(self.beside) => _,
-                b_row = in(reg) 4 * SIDE,
-                b_step = const 4 * SIDE * LANES,
+                b_row = in(reg) 4 * AMX_PANEL,
+                b_step = const 4 * AMX_PANEL * LANES,
                 steps = inout(reg) steps => _,
                 options(nostack, readonly)
             );

@@ -23,9 +23,9 @@ use amx::Tiles;
 use copies::{LANES, Left, ROWS, VECTORS, copy_left, mask};
 pub(super) use copies::{copy_right, round};
 
-use super::instruction::{Bf16Products, PANEL, SIDE};
+use super::instruction::{AMX_PANEL, Bf16Products, PANEL};
 use super::right::RightCopy;
-use super::{Accumulate, Matrix, Right};
+use super::{Accumulate, Matrix, RightMatrix};
 use crate::ops::scratch::with_scratch;
 
 /// Depth per pass with `vdpbf16ps`: a panel of B (128 KiB) and the rows of a tile stay in the L2 cache.
@@ -50,7 +50,7 @@ pub(super) unsafe fn product_at(
     c_row: usize,
     accumulate: Accumulate,
     a: Matrix<'_>,
-    b: Right<'_>,
+    b: RightMatrix<'_>,
 ) {
     let (m, n, k) = (a.rows, b.columns, a.columns);
     let copy = b.copy;
@@ -59,7 +59,7 @@ pub(super) unsafe fn product_at(
     let panel = by.panel();
     let most = if tiles.is_some() { AMX_DEPTH } else { DEPTH };
     // Blocks of equal size, as few as possible, since B is copied anew for each block.
-    let rows = m.div_ceil(m.div_ceil(BLOCK)).next_multiple_of(SIDE);
+    let rows = m.div_ceil(m.div_ceil(BLOCK)).next_multiple_of(AMX_PANEL);
     let depth = k.clamp(1, most);
     let pairs = depth.div_ceil(2);
     // Whole vectors plus one cache line per row, so that the rows of a tile do not share cache sets.
@@ -264,7 +264,7 @@ impl Tile {
 mod tests {
     use super::super::instruction::bf16_products;
     use super::*;
-    use crate::ops::testing::{assert_close, filled};
+    use crate::ops::testing::{assert_close, random_values};
 
     #[test]
     fn both_instructions_give_the_same_sums() {
@@ -279,7 +279,7 @@ mod tests {
             (70, 17, 1100),
             (600, 33, 31),
         ] {
-            let (a, b) = (filled(m * k, 1), filled(k * n, 2));
+            let (a, b) = (random_values(m * k, 1), random_values(k * n, 2));
             let of_a = [Matrix::new(&a, m, k), Matrix::new(&a, k, m).transposed()];
             for a in of_a {
                 let [amx, avx512] = [Bf16Products::Amx, Bf16Products::Avx512].map(|by| {

@@ -4,7 +4,7 @@
 use cudarc::driver::DevicePtr;
 use dfdx::tensor::Cuda;
 
-use super::super::projections::{Projected, Projection, ProjectionsKernel};
+use super::super::projections::{Projection, ProjectionResults, ProjectionsKernel};
 use super::{MOST_PIECES, More, Sums};
 use crate::device::cuda::{Launch, Product, THREADS, Value, table};
 use crate::device::{Backend, Buffer};
@@ -17,7 +17,7 @@ impl ProjectionsKernel for Cuda {
         &self,
         inputs: &[Var<Self>],
         layers: &[Projection<Self>],
-    ) -> Result<Projected<Self>> {
+    ) -> Result<ProjectionResults<Self>> {
         let sizes = Sizes::of(inputs, layers);
         let Sizes { rows, width, .. } = sizes;
         let joined = self.uninit_buffer((sizes.features + inputs.len()) * width)?;
@@ -171,7 +171,7 @@ impl Copies {
         size: [usize; 2],
         from: (u64, usize),
     ) -> Result<()> {
-        if let (Value::Pointer(address @ 1..), accumulate) = slots.target(Some(var))? {
+        if let (Value::Pointer(address @ 1..), accumulate) = slots.kernel_grad_arg(Some(var))? {
             self.add(size, from, (address, size[1]), accumulate);
         }
         Ok(())

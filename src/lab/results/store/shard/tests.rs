@@ -9,7 +9,7 @@ use super::*;
 use crate::base::hash::Digest;
 use crate::event::{EpochRow, Profile, RunFacts, Sample, Span, StepRow};
 use crate::results::Environment;
-use crate::results::testing::{assert_ends, assert_says};
+use crate::results::testing::{assert_contains, assert_ends_with};
 
 struct Lab(tempfile::TempDir);
 
@@ -40,7 +40,7 @@ impl Lab {
     fn merged(&self) -> Store {
         let mut store = Store::open(self.0.path()).unwrap();
         for journal in journals(self.0.path()).unwrap() {
-            for entry in Entries::of(&journal.path).unwrap() {
+            for entry in JournalEntries::of(&journal.path).unwrap() {
                 store.add_entry(entry.unwrap()).unwrap();
             }
         }
@@ -124,7 +124,7 @@ fn a_torn_last_line_is_cut_off_and_the_next_run_follows_the_last_whole_one() {
         all.len() - 1,
     ] {
         fs::write(lab.journal("1/1"), &all[..length]).unwrap();
-        let mut entries = Entries::of(&lab.journal("1/1")).unwrap();
+        let mut entries = JournalEntries::of(&lab.journal("1/1")).unwrap();
         assert_eq!(entries.by_ref().count(), 1);
         assert!(entries.is_torn);
         let mut shard = lab.shard("1/1");
@@ -245,7 +245,7 @@ fn a_journal_of_another_version_is_refused_with_a_sentence() {
     lab.shard("1/1").put(run(A, 1)).unwrap();
     lab.rewrite(|text| unsealed(text).replacen("\"journal\":1", "\"journal\":7", 1));
     let error = refused(&lab, "1/1");
-    assert_says(&error, "has format version 7, this program reads version 1");
+    assert_contains(&error, "has format version 7, this program reads version 1");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_second_program_is_refused_and_another_shard_is_not() {
     let lab = Lab::new();
     let _first = lab.shard("1/2");
     let error = refused(&lab, "1/2");
-    assert_ends(&error, "1-of-2.jsonl` is in use by another program");
+    assert_ends_with(&error, "1-of-2.jsonl` is in use by another program");
     let files = |lab: &Lab| journals(lab.0.path()).unwrap();
     assert!(files(&lab)[0].is_in_use());
     let _second = lab.shard("2/2");
@@ -321,7 +321,7 @@ fn of_two_runs_under_the_same_keys_the_measured_one_counts_then_the_later() {
     let mut store = Store::open(lab.0.path()).unwrap();
     let mut take = |run: StoredRun| {
         lab.shard("1/1").put(run).unwrap();
-        let entry = Entries::of(&lab.journal("1/1"))
+        let entry = JournalEntries::of(&lab.journal("1/1"))
             .unwrap()
             .last()
             .unwrap()

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::base::statistics::median;
 use crate::compare::mann_whitney;
 use crate::plan::search::{Point, SamplerSpec, Space, TpeSection, Value};
-use crate::search::Record;
+use crate::search::TrialRecord;
 
 use crate::search::sampler::Sampler;
 use crate::search::sampler::testing::{
@@ -153,8 +153,8 @@ fn areas(seeds: u64, sampler: impl Fn(u64) -> Sampler) -> Vec<f64> {
         .collect()
 }
 
-fn area(past: &[Record], [right, top]: [f64; 2]) -> f64 {
-    let mut values: Vec<&[f64]> = past.iter().filter_map(Record::values).collect();
+fn area(past: &[TrialRecord], [right, top]: [f64; 2]) -> f64 {
+    let mut values: Vec<&[f64]> = past.iter().filter_map(TrialRecord::values).collect();
     values.sort_by(|a, b| a[0].total_cmp(&b[0]));
     let (mut area, mut floor) = (0.0, top);
     for value in values {

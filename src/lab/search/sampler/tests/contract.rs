@@ -5,12 +5,12 @@ use std::cell::Cell;
 use crate::plan::search::{
     Domain, FailedTrials, NoSettings, Nsga2Section, SamplerSpec, Space, TpeSection, Value,
 };
-use crate::search::sampler::Proposed;
+use crate::search::sampler::ProposedPoints;
 use crate::search::sampler::testing::{
     choice, float, float_step, int, int_log, log_float, nsga2, of, random, records, searched,
     space, when,
 };
-use crate::search::{Ending, Record};
+use crate::search::{TrialRecord, TrialResult};
 
 const KINDS: [SamplerSpec; 5] = [
     SamplerSpec::Grid(NoSettings {}),
@@ -60,15 +60,15 @@ fn space_of(kind: &SamplerSpec) -> Space {
 }
 
 /// A search of 40 trials with a lag of 3, in which some trials are pruned and some fail.
-fn search(kind: &SamplerSpec, seed: u64) -> Vec<Record> {
+fn search(kind: &SamplerSpec, seed: u64) -> Vec<TrialRecord> {
     let space = space_of(kind);
     let number = Cell::new(0_usize);
     searched(&of(kind.clone(), seed), &space, 40, 3, |point| {
         let value = point.get(5).unwrap().as_f64() + point.get(8).map_or(1.0, Value::as_f64);
         match number.replace(number.get() + 1) {
-            number if number % 5 == 3 => Ending::Pruned,
-            number if number % 10 == 4 => Ending::Failed,
-            _ => Ending::Done(vec![value]),
+            number if number % 5 == 3 => TrialResult::Pruned,
+            number if number % 10 == 4 => TrialResult::Failed,
+            _ => TrialResult::Done(vec![value]),
         }
     })
 }
@@ -123,8 +123,8 @@ fn a_point_follows_from_seed_study_known_trials_and_number() {
         assert_eq!(past, search(&kind, 1), "{kind:?}");
         let space = space_of(&kind);
         // Proposing the same trial again, alone and with a new sampler, gives the same point.
-        let asked = |seed: u64, study, known: &[Record], number| {
-            let before = &Proposed::default();
+        let asked = |seed: u64, study, known: &[TrialRecord], number| {
+            let before = &ProposedPoints::default();
             of(kind.clone(), seed).propose(&space, study, known, before, number)
         };
         let own = Some(past[30].point.clone());
@@ -174,7 +174,7 @@ fn no_point_of_a_space_without_end_is_proposed_twice() {
     assert_all_differ(&found);
 }
 
-fn assert_all_differ(found: &[Record]) {
+fn assert_all_differ(found: &[TrialRecord]) {
     for (index, record) in found.iter().enumerate() {
         let mut others = found[index + 1..].iter();
         let same = others.find(|other| other.point == record.point);
@@ -190,19 +190,19 @@ fn what_learns_learns_from_what_it_may_know_only() {
         let found = records(&of(kind.clone(), 1), &space, 60, 0, |point| {
             value(point.get(0).unwrap().as_f64())
         });
-        let near = |records: &[Record]| {
-            let near = |r: &&Record| (r.point.get(0).unwrap().as_f64() - 0.3).abs() < 0.1;
+        let near = |records: &[TrialRecord]| {
+            let near = |r: &&TrialRecord| (r.point.get(0).unwrap().as_f64() - 0.3).abs() < 0.1;
             records.iter().filter(near).count()
         };
         assert!(near(&found[40..]) > 8, "{kind:?}: {}", near(&found[40..]));
         // All trials failed and are ignored: the sampler has nothing to learn from and draws at random.
         let mut failed = found.clone();
         for record in &mut failed {
-            record.ending = Ending::Failed;
+            record.ending = TrialResult::Failed;
         }
         let mut sampler = of(kind.clone(), 1);
         sampler.failed = FailedTrials::Ignore;
-        let before = Proposed::default();
+        let before = ProposedPoints::default();
         let blind = sampler.propose(&space, 0, &failed, &before, 60);
         assert_eq!(blind, random(1).propose(&space, 0, &[], &before, 60));
     }

@@ -5,19 +5,19 @@ use crate::base::statistics::median;
 use crate::compare::mann_whitney;
 use crate::plan::search::{FailedTrials, Nsga2Section, Point, SamplerSpec, TpeSection};
 use crate::search::sampler::testing::{int, log_float, of, searched, space};
-use crate::search::{Ending, Record};
+use crate::search::{TrialRecord, TrialResult};
 
 const SEEDS: u64 = 20;
 const TRIALS: usize = 40;
 
 /// How a trial ends: it fails with a learning rate above 0.1; the best rate is `10^best`.
-fn ending(point: &Point, best: f64) -> Ending {
+fn ending(point: &Point, best: f64) -> TrialResult {
     let [rate, depth] = [0, 1].map(|index| point.get(index).expect("a value").as_f64());
     let exponent = rate.log10();
     if exponent > -1.0 {
-        return Ending::Failed;
+        return TrialResult::Failed;
     }
-    Ending::Done(vec![(exponent - best).abs() + 0.02 * (depth - 5.0).powi(2)])
+    TrialResult::Done(vec![(exponent - best).abs() + 0.02 * (depth - 5.0).powi(2)])
 }
 
 /// Numbers of failed trials, and best values, with one entry per seed.
@@ -28,7 +28,7 @@ fn results(kind: &SamplerSpec, failed: FailedTrials, best: f64) -> [Vec<f64>; 2]
         let mut sampler = of(kind.clone(), seed);
         sampler.failed = failed;
         let trials = searched(&sampler, &space, TRIALS, 4, |point| ending(point, best));
-        let values = trials.iter().filter_map(Record::values);
+        let values = trials.iter().filter_map(TrialRecord::values);
         let values: Vec<f64> = values.map(|values| values[0]).collect();
         counts.push((trials.len() - values.len()) as f64);
         bests.push(values.into_iter().fold(f64::INFINITY, f64::min));

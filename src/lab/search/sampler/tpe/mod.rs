@@ -10,9 +10,9 @@ mod split;
 use rand_chacha::ChaCha8Rng;
 
 use crate::plan::search::{Domain, FailedTrials, Point, Space, TpeSection, Value};
-use crate::search::Record;
+use crate::search::TrialRecord;
 
-use super::unit::decide;
+use super::unit::build_point;
 use super::{random, unit};
 use mixture::Mixture;
 use split::split;
@@ -40,7 +40,7 @@ const BAD_AT_MOST: usize = 1000;
 pub(super) fn point(
     settings: &TpeSection,
     space: &Space,
-    past: &[Record],
+    past: &[TrialRecord],
     failed: FailedTrials,
     rng: &mut ChaCha8Rng,
 ) -> Point {
@@ -49,7 +49,7 @@ pub(super) fn point(
         return random::draw(space, rng);
     }
     let mut drawn: Vec<Option<Value>> = vec![None; space.parameters.len()];
-    decide(space, |index, parameter| {
+    build_point(space, |index, parameter| {
         if unit::levels(&parameter.domain) == Some(1) {
             return unit::level(&parameter.domain, 0);
         }
@@ -75,7 +75,7 @@ fn draw_group(
 ) -> Vec<Value> {
     let domains = group.iter().map(|&index| &space.parameters[index].domain);
     let domains: Vec<&Domain> = domains.collect();
-    let rows = |records: &[&Record]| -> Vec<Vec<Value>> {
+    let rows = |records: &[&TrialRecord]| -> Vec<Vec<Value>> {
         let first = group.first().copied().unwrap_or_default();
         let have = records.iter().filter(|r| r.point.get(first).is_some());
         thinned(&have.collect::<Vec<_>>())

@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 
 use crate::plan::search::FailedTrials;
 use crate::search::sampler::front;
-use crate::search::{Ending, Record};
+use crate::search::{TrialRecord, TrialResult};
 
 /// Trials split by quality, each part sorted by number.
 #[derive(Debug)]
 pub(super) struct Split<'a> {
-    pub(super) good: Vec<&'a Record>,
-    pub(super) bad: Vec<&'a Record>,
+    pub(super) good: Vec<&'a TrialRecord>,
+    pub(super) bad: Vec<&'a TrialRecord>,
 }
 
 impl<'a> Split<'a> {
@@ -19,9 +19,9 @@ impl<'a> Split<'a> {
     }
 
     /// The failed trials, and all other trials.
-    pub(super) fn by_failure(&self) -> (Vec<&'a Record>, Vec<&'a Record>) {
+    pub(super) fn by_failure(&self) -> (Vec<&'a TrialRecord>, Vec<&'a TrialRecord>) {
         let all = self.good.iter().chain(&self.bad).copied();
-        all.partition(|record| record.ending == Ending::Failed)
+        all.partition(|record| record.ending == TrialResult::Failed)
     }
 }
 
@@ -30,18 +30,20 @@ impl<'a> Split<'a> {
 /// Done trials rank first: by value; with several objectives by front, and the least crowded first within the front
 /// that does not fit as a whole. Then pruned trials: those with a later last step first, then by their last value.
 /// Failed trials and those with a NaN are never good; `failed` says whether they count at all.
-pub(super) fn split(past: &[Record], failed: FailedTrials) -> Split<'_> {
+pub(super) fn split(past: &[TrialRecord], failed: FailedTrials) -> Split<'_> {
     let mut done: Vec<(usize, &[f64])> = Vec::new();
     let mut pruned: Vec<(usize, (i128, f64))> = Vec::new();
     let mut is_good = vec![None; past.len()];
     for (index, record) in past.iter().enumerate() {
         match &record.ending {
-            Ending::Done(values) if !values.iter().any(|value| value.is_nan()) => {
+            TrialResult::Done(values) if !values.iter().any(|value| value.is_nan()) => {
                 done.push((index, values));
             }
-            Ending::Pruned => pruned.push((index, progress(record))),
-            Ending::Done(_) | Ending::Failed if failed == FailedTrials::Ignore => continue,
-            Ending::Done(_) | Ending::Failed => {}
+            TrialResult::Pruned => pruned.push((index, progress(record))),
+            TrialResult::Done(_) | TrialResult::Failed if failed == FailedTrials::Ignore => {
+                continue;
+            }
+            TrialResult::Done(_) | TrialResult::Failed => {}
         }
         is_good[index] = Some(false);
     }
@@ -84,7 +86,7 @@ fn best_done(done: &mut [(usize, &[f64])], count: usize) -> Vec<usize> {
 }
 
 /// Sort key of a pruned trial, smaller is better: minus its last step, then the value there.
-fn progress(record: &Record) -> (i128, f64) {
+fn progress(record: &TrialRecord) -> (i128, f64) {
     match record.curve.last() {
         Some((step, value)) if value.is_nan() => (-(*step as i128), f64::INFINITY),
         Some((step, value)) => (-(*step as i128), *value),
@@ -97,8 +99,8 @@ mod tests {
     use super::*;
     use crate::plan::search::Point;
 
-    fn record(number: usize, ending: Ending, curve: &[(usize, f64)]) -> Record {
-        Record {
+    fn record(number: usize, ending: TrialResult, curve: &[(usize, f64)]) -> TrialRecord {
+        TrialRecord {
             number,
             point: Point::default(),
             ending,
@@ -106,15 +108,15 @@ mod tests {
         }
     }
 
-    fn numbers(side: &[&Record]) -> Vec<usize> {
+    fn numbers(side: &[&TrialRecord]) -> Vec<usize> {
         side.iter().map(|record| record.number).collect()
     }
 
     #[test]
     fn a_tenth_is_good_and_never_more_than_25() {
         for (count, good) in [(1, 1), (10, 1), (11, 2), (250, 25), (900, 25)] {
-            let past: Vec<Record> = (0..count)
-                .map(|number| record(number, Ending::Done(vec![-(number as f64)]), &[]))
+            let past: Vec<TrialRecord> = (0..count)
+                .map(|number| record(number, TrialResult::Done(vec![-(number as f64)]), &[]))
                 .collect();
             let split = split(&past, FailedTrials::Worst);
             assert_eq!(
@@ -128,17 +130,17 @@ mod tests {
     #[test]
     fn pruned_trials_come_after_all_that_are_done_the_furthest_first() {
         let mut past = vec![
-            record(0, Ending::Pruned, &[(0, 1.0), (1, 7.0)]),
-            record(1, Ending::Pruned, &[(0, 0.1)]),
-            record(2, Ending::Pruned, &[]),
-            record(3, Ending::Pruned, &[(1, f64::NAN)]),
-            record(4, Ending::Pruned, &[(1, 6.0)]),
-            record(5, Ending::Done(vec![99.0]), &[]),
-            record(6, Ending::Failed, &[(5, 0.0)]),
-            record(7, Ending::Done(vec![f64::NAN]), &[]),
+            record(0, TrialResult::Pruned, &[(0, 1.0), (1, 7.0)]),
+            record(1, TrialResult::Pruned, &[(0, 0.1)]),
+            record(2, TrialResult::Pruned, &[]),
+            record(3, TrialResult::Pruned, &[(1, f64::NAN)]),
+            record(4, TrialResult::Pruned, &[(1, 6.0)]),
+            record(5, TrialResult::Done(vec![99.0]), &[]),
+            record(6, TrialResult::Failed, &[(5, 0.0)]),
+            record(7, TrialResult::Done(vec![f64::NAN]), &[]),
         ];
         for number in 8..40 {
-            past.push(record(number, Ending::Pruned, &[]));
+            past.push(record(number, TrialResult::Pruned, &[]));
         }
         // 38 count: 4 are good. The order is 5 (done), 4, 0, 3 (step 1), 1 (step 0), 2, 8, … (no report).
         let found = split(&past, FailedTrials::Ignore);
@@ -155,10 +157,10 @@ mod tests {
     #[test]
     fn several_objectives_are_split_by_front_and_crowding() {
         let values = [[5.0, 5.0], [1.0, 9.0], [9.0, 1.0], [2.0, 8.0], [4.0, 4.0]];
-        let past: Vec<Record> = (0..20)
+        let past: Vec<TrialRecord> = (0..20)
             .map(|number| {
                 let values = values.get(number).map_or(vec![20.0, 20.0], |v| v.to_vec());
-                record(number, Ending::Done(values), &[])
+                record(number, TrialResult::Done(values), &[])
             })
             .collect();
         assert_eq!(numbers(&split(&past, FailedTrials::Worst).good), [1, 2]);

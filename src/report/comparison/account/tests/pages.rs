@@ -3,11 +3,11 @@
 use super::*;
 use crate::compare::{Design, NotComparableReason, UnclearReason, Verdict};
 use crate::report::comparison::along_treatment;
-use crate::report::search::fixture::{ONE, Shape, searched};
+use crate::report::search::fixture::{ONE_STUDY, Shape, searched};
 use crate::report::sections::ranking::is_baseline;
-use crate::report::sections::treatment::undeclared;
+use crate::report::sections::treatment::undeclared_settings;
 use crate::report::view::View;
-use crate::results::testing::{assert_begins, assert_says};
+use crate::results::testing::{assert_contains, assert_starts_with};
 
 #[test]
 fn both_languages_have_the_same_numbers() {
@@ -58,8 +58,8 @@ fn the_answer_has_the_verdict_with_its_interval_and_what_was_not_tested() {
     );
     let plot = answer::figure(scene).expect("factors");
     assert_eq!(plot.id, "factors");
-    assert_says(&plot.svg, "all together");
-    assert_says(&plot.svg, "product of");
+    assert_contains(&plot.svg, "all together");
+    assert_contains(&plot.svg, "product of");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn the_answer_names_the_phases_that_the_change_is_in() {
         set
     };
     let only_data = said(&slower(2.0));
-    assert_begins(&only_data, "By phase of the mean step, ");
+    assert_starts_with(&only_data, "By phase of the mean step, ");
     assert!(only_data.contains(": data wait "), "{only_data}");
     assert!(only_data.ends_with("100 % of the change."), "{only_data}");
     assert!(!only_data.contains(';'), "{only_data}");
@@ -229,9 +229,13 @@ fn beside_searches() -> Comparison {
     let sequential = Shape {
         jobs: 1,
         is_pruned: false,
-        ..ONE
+        ..ONE_STUDY
     };
-    let named = [("found-in-parallel", ONE), ("found-in-turn", sequential)].map(|(name, shape)| {
+    let named = [
+        ("found-in-parallel", ONE_STUDY),
+        ("found-in-turn", sequential),
+    ]
+    .map(|(name, shape)| {
         let mut set = searched(shape);
         set.plan.name = name.into();
         set
@@ -268,7 +272,7 @@ fn named_searches_are_sentences_of_the_answer() {
             "{answer:?}"
         );
         assert_eq!(answer.last().map(String::as_str), Some(missing));
-        let all = crate::report::comparison::sections::of(scene);
+        let all = crate::report::comparison::sections::comparison_sections(scene);
         assert!(all.iter().all(|section| section.id != "search"));
     }
 }
@@ -280,9 +284,9 @@ fn what_a_treatment_sets_is_declared_and_nothing_else_is() {
     for (cell, name) in set.plan.cells.iter_mut().zip(["alt", "neu", "alt", "neu"]) {
         cell.spec["model_name"] = name.into();
     }
-    assert_eq!(undeclared(&View::of(&set)), [""; 0]);
+    assert_eq!(undeclared_settings(&View::of(&set)), [""; 0]);
     set.plan.cells[2].spec["train"]["accumulate"] = 2.into();
-    assert_eq!(undeclared(&View::of(&set)), ["train.accumulate"]);
+    assert_eq!(undeclared_settings(&View::of(&set)), ["train.accumulate"]);
 }
 
 #[test]

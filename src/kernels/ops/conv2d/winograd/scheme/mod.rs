@@ -40,9 +40,9 @@ pub(super) trait Scheme<const N: usize, const M: usize> {
 }
 
 /// Implements [`Scheme`] for M = 2 (with the points 0, 1, -1 and ∞), 4 and 5.
-pub(super) struct Minimal;
+pub(super) struct MinimalFiltering;
 
-impl<const N: usize, const M: usize> Scheme<N, M> for Minimal
+impl<const N: usize, const M: usize> Scheme<N, M> for MinimalFiltering
 where
     Data: Transform<N, N>,
     Filter: Transform<3, N>,
