@@ -82,7 +82,7 @@ fn step(bencher: Bencher, shapes: &[Shape], operation: &Operation) {
             let seed = device.upload(vec![0.0]).expect("a loss");
             // A loss that costs only writing the gradient of the result.
             let input = output.clone();
-            let op = ops::Op::new("seed", ops::Work::default(), [&input]);
+            let op = ops::Op::new("seed", ops::Flops::default(), [&input]);
             let loss = pass.record_op(op, seed, [1], move |slots, _| {
                 *slots.of(&output)? = slots.device().upload(vec![0.5; len])?;
                 Ok(())

@@ -126,10 +126,10 @@ fn greeting(line: &str, label: &str) -> Result<Hello, AbError> {
     if hello["side"] != SIDE_PROTOCOL {
         let version = match hello["side"].as_u64() {
             Some(version) => format!("version {version} of the protocol of sides"),
-            None => "no protocol of sides that this program knows".to_owned(),
+            None => "no protocol between `ab` and its builds that this program knows".to_owned(),
         };
         return Err(unlike(format!(
-            "{label} speaks {version}, this program version {SIDE_PROTOCOL}"
+            "{label} uses {version}, this program uses version {SIDE_PROTOCOL}"
         )));
     }
     let format = &hello["format"];
@@ -138,13 +138,16 @@ fn greeting(line: &str, label: &str) -> Result<Hello, AbError> {
             "{label} writes results of format {format}, this program reads format {FORMAT_VERSION}"
         )));
     }
-    serde_json::from_value(hello.clone())
-        .map_err(|error| unlike(format!("{label} has another greeting: {error}")))
+    serde_json::from_value(hello.clone()).map_err(|error| {
+        unlike(format!(
+            "{label} sent a first message that this program cannot read: {error}"
+        ))
+    })
 }
 
 fn unlike(title: String) -> AbError {
-    let help = "choose a ref whose build speaks the same version, or run each build by itself and hold the two results \
-                folders against each other with `compare`";
+    let help = "choose a ref whose build uses the same version, or run each build by itself and compare the two results \
+                folders with `compare`";
     AbError::IncompatibleSides(Failure::without_source(title, Some(help.to_owned())))
 }
 
@@ -209,7 +212,7 @@ impl Process {
             lines => format!(":\n{}", lines.join("\n")),
         };
         let title = format!("{label} has ended before it should ({how}){words}");
-        let help = "what was finished is kept; the same command goes on".to_owned();
+        let help = "finished runs are kept; run the same command again to continue".to_owned();
         AbError::Died(Failure::without_source(title, Some(help)))
     }
 

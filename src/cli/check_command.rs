@@ -238,7 +238,7 @@ fn report(
     }
     if is_cut && seen.epochs == 0 && !command.metrics.is_empty() {
         lines.missing.push(
-            "events: it told nothing in this time; `--time` gives it more, `fieldtrial helper python` the file that tells"
+            "events: none arrived in this time; `--time` allows more, `fieldtrial helper python` prints the file that reports them"
                 .to_owned(),
         );
     }

@@ -63,7 +63,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     say_files(arguments, &chosen)?;
     // A damaged line matters only if runs are missing: otherwise its run was repeated.
     for place in collected.damaged.iter().filter(|_| is_missing) {
-        eprintln!("warning: `{place}` is damaged: it counts as not there");
+        eprintln!("warning: `{place}` is damaged: it counts as missing");
     }
     missing.say(&arguments.choice.to_command_line());
     let has_failed = results.blocks.iter().any(|run| run.status.is_failure());
@@ -106,9 +106,7 @@ fn say(chosen: &SelectedPlan, collected: &CollectSummary) {
     }
     if collected.of_other_code > 0 {
         let runs = count(collected.of_other_code, "run");
-        eprintln!(
-            "warning: {runs} of other code than this program's; it is kept and does not count"
-        );
+        eprintln!("warning: {runs} made by other code than this program's: kept, but not counted");
     }
 }
 
@@ -177,7 +175,7 @@ impl Missing {
         }
         if !self.after.is_empty() {
             let run = shell::command(&format!("run {words}"));
-            eprintln!("next     `{run}` does what follows the last trial");
+            eprintln!("next     `{run}` executes the runs that follow the last trial");
         }
     }
 

@@ -67,7 +67,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::base::shell;
-use crate::base::text::escape_control_lines;
+use crate::base::text::escape_control_crlf_to_lf;
 use crate::plan::set_probe_program;
 use crate::report::set_render_program;
 
@@ -206,7 +206,7 @@ fn survive_file_limit() {
 /// Prints requested texts (`--help`, `--version`) on standard output, and a mistake in the arguments on standard error.
 fn help_or_mistake(error: &clap::Error) -> Outcome {
     let text = error.render().to_string();
-    let shown = escape_control_lines(&text);
+    let shown = escape_control_crlf_to_lf(&text);
     if shown == text {
         let printed = error.print();
         if !error.use_stderr() {

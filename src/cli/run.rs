@@ -231,7 +231,7 @@ impl Invocation<'_> {
             report: report.as_deref(),
             answer: &summary_sentences(arguments, &plan.results_folder)?,
         };
-        progress.end(&ending);
+        progress.show_summary(&ending);
         suggest_commands(arguments, plan)?;
         if summary.stopped == Some(StopReason::Interrupted) {
             return Ok(exit_code::INTERRUPTED);

@@ -83,7 +83,7 @@ pub(super) fn refuse_shared_name(plan: &Plan) -> Result<(), Problem> {
         return Ok(());
     };
     let (own, other) = (path.display(), other.display());
-    let title = format!("`name = \"{name}\"` stands in `{own}` and in `{other}`");
+    let title = format!("`name = \"{name}\"` is used by both `{own}` and `{other}`");
     let help = "results go to `reports/<name>/`; choose another name, or `run --as NAME`";
     Err(Failure::without_source(title, Some(help.into())).into())
 }
@@ -300,7 +300,7 @@ fn reasons(decisions: &[(RunId, Decision)]) -> Vec<(String, usize)> {
     reasons
 }
 
-pub(super) const NOTHING_LIKE_IT: &str = "no estimate: nothing like it has run on this machine";
+pub(super) const NOTHING_LIKE_IT: &str = "no estimate: no similar run on this machine so far";
 
 /// Lines on the estimated time, and what it is based on.
 fn time_text(estimate: &Estimate, to_run: usize, jobs: usize) -> Vec<String> {
@@ -313,7 +313,7 @@ fn time_text(estimate: &Estimate, to_run: usize, jobs: usize) -> Vec<String> {
     let bases = match (estimate.from_same_cell, estimate.from_like_cells) {
         (_, 0) => "of the same",
         (0, _) => "of like",
-        _ => "of the same and of like",
+        _ => "of the same and of similar",
     };
     let time = human_seconds(estimate.seconds / jobs.max(1) as f64);
     let (most, why) = if estimate.is_upper_bound {

@@ -130,7 +130,7 @@ fn print(files: Vec<(String, Vec<u8>)>) -> Outcome {
         |(name, _): &(String, Vec<u8>)| Path::new(name).extension() == Some("png".as_ref());
     if files.iter().any(is_image) {
         let help = "`--out DIR` names the folder for them".to_owned();
-        return Err(Failure::without_source("images are files", Some(help)).into());
+        return Err(Failure::without_source("images cannot be printed", Some(help)).into());
     }
     let mut out = Stdout::new();
     for (_, bytes) in files {

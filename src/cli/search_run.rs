@@ -43,7 +43,7 @@ impl SearchRun<'_> {
             writeln!(out, "{key}: keep ({status}{colon}{reason})")?;
         }
         for key in &search.missing {
-            writeln!(out, "{key}: run, and what follows from it")?;
+            writeln!(out, "{key}: run, then the trials that depend on it")?;
         }
         self.announce(&format!(", {kept} kept"));
         Ok(exit_code::GOOD)

@@ -139,7 +139,7 @@ pub(super) fn warn_of_damage(store: &Store) {
     for path in store.damaged() {
         let path = relative_to_current_dir(path);
         eprintln!(
-            "warning: `{}` is damaged: it {aside}counts as not there",
+            "warning: `{}` is damaged: it {aside}counts as missing",
             path.display()
         );
     }
@@ -160,7 +160,7 @@ fn restored_by(path: &Path, why: &str) -> String {
         let checkout = shell::joined(["git", "checkout", "--", &*path]);
         return format!("`{checkout}` brings the committed file back; {why}");
     }
-    format!("{why}: bring the file back, or remove it to do without its rows")
+    format!("{why}: restore the file, or remove it and lose its rows")
 }
 
 /// The machine's memory in bytes: a run near it that SIGKILL ended counts as out of memory.

@@ -24,7 +24,7 @@ use super::{Outcome, Problem, exit_code};
 /// folders.
 type Known = HashMap<PathBuf, Fingerprints>;
 
-/// Say which results this build and the manifests of today would no longer give
+/// List the results that this build and the current manifests would no longer produce
 ///
 /// Compares `plan.json` of each folder with the manifest that it was made from: settings, data and code of every cell. Needs no
 /// stored runs, so that it works in a fresh clone; runs nothing, and generates missing data. Ends with 1 if something is stale.

@@ -74,7 +74,7 @@ fn check(store: &Store, run: &StoredRun, entries: &JournalEntries) -> Result<(),
     let others = store.runs_of(&run.keys.cell_hash).iter();
     let mut others = others.filter(|other| other.keys.has_same_facts_as(&run.keys));
     others.try_for_each(|other| {
-        let places = || [store.place(&other.keys), entries.place()];
+        let places = || [store.place(&other.keys), entries.last_location()];
         check_equal_facts(other, run, places)
     })
 }

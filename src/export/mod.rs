@@ -34,7 +34,7 @@ pub enum ExportError {
     #[error("{0}")]
     Unsuited(String),
     /// The folder has files, but no earlier export.
-    #[error("`{}` is not empty and no earlier export: nothing is written there", .0.display())]
+    #[error("`{}` has files and is not an earlier export; nothing was written, choose another folder", .0.display())]
     Taken(PathBuf),
     /// The weights cannot be read or written.
     #[error(transparent)]

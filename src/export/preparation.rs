@@ -83,7 +83,7 @@ impl Kind {
                 example: include_str!("python/example_text.py"),
                 package: "",
                 call: "\"Once\"          # continues a text",
-                about: "| `prepare.py`, `preparation.json` | text as numbers of tokens (`prepare`) and back (`finish`); the \
+                about: "| `prepare.py`, `preparation.json` | text as token ids (`prepare`) and back (`finish`); the \
                         vocabulary |\n| `example.py` | all of it together |\n",
             },
             Self::Drawn => KindFiles {

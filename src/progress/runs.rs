@@ -80,7 +80,7 @@ impl Progress {
     }
 
     /// Displays the summary at the end.
-    pub fn end(&mut self, ending: &RunSummary<'_>) {
+    pub fn show_summary(&mut self, ending: &RunSummary<'_>) {
         if let Some(lines) = &mut self.programs {
             lines.write("summary", ending.json());
         }

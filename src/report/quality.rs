@@ -95,10 +95,12 @@ pub(crate) fn optimism_sentence(
             ))
         });
         let of_others: String = of_others.collect();
-        format!("; on the test split, which chose nothing, its {name} is {value}{of_others}")
+        format!(
+            "; on the test split, which was used for no choice, its {name} is {value}{of_others}"
+        )
     });
     Some(format!(
-        "Optimistic: it is the best of {choices}{epochs} on the {words} split, which chose it{fresh}."
+        "The best value is optimistic: it was chosen among {choices}{epochs} on the same {words} split{fresh}."
     ))
 }
 
@@ -146,7 +148,9 @@ impl NotComparableQuality {
     /// The reason as a phrase.
     pub(crate) fn words(self) -> &'static str {
         match self {
-            Self::NotLearned => "in no cell did the evaluation loss fall by 1 % in most runs",
+            Self::NotLearned => {
+                "in each cell the evaluation loss fell by less than 1 % in at least half of the runs"
+            }
             Self::OtherSamples => "the runs saw different numbers of samples",
         }
     }

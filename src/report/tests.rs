@@ -160,8 +160,8 @@ fn r5_nothing_is_ranked_across_tasks_and_no_ratio_crosses_works() {
     }
     let speed = Report::of(&set).table_or_panic("speed").clone();
     assert!(!speed.columns.iter().any(heading));
-    let why = "No speed-up is shown: the times of no other cell can be divided by those of batch-size 16, workers 0; \
-               batch-size 8, workers 0, for example: other work per sample.";
+    let why = "No speed-up is shown, because no other cell is comparable with batch-size 16, workers 0; for \
+               example batch-size 8, workers 0: other work per sample.";
     assert!(speed.about.ends_with(why), "{}", speed.about);
 }
 

@@ -12,7 +12,7 @@ use super::plot::standalone;
 use super::sections::plots::PlotContext;
 use super::{apart, template};
 use crate::base::temporary::remove_abandoned;
-use crate::base::text::escape_control_lines;
+use crate::base::text::escape_control_crlf_to_lf;
 use crate::plan::COMPARISON_TEMPLATE;
 use crate::results::{ResultsError, write_if_changed};
 
@@ -94,7 +94,7 @@ pub(super) fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError
         let text = if is_json {
             text.clone()
         } else {
-            escape_control_lines(text)
+            escape_control_crlf_to_lf(text)
         };
         write_if_changed(path, text.as_bytes())?;
     }

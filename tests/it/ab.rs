@@ -193,11 +193,11 @@ fn a_cell_that_one_side_lacks_is_told_and_not_run() {
     let said = &ended.stderr;
     assert_says(
         said,
-        "alone is not run:\n    model=mlp,dataset=plane,batch-size=16",
+        " has is not run:\n    model=mlp,dataset=plane,batch-size=16",
     );
     assert_says(
         said,
-        "alone is not run:\n    model=mlp,dataset=plane,batch-size=32",
+        " has is not run:\n    model=mlp,dataset=plane,batch-size=32",
     );
     assert_eq!(rows(&project, SIDES).len(), 2);
 
@@ -337,7 +337,7 @@ fn a_build_that_speaks_another_version_is_not_comparable_and_told_in_a_sentence(
     for (script, sentence) in [
         (
             r#"echo '{"hello":{"side":9}}'"#,
-            "speaks version 9 of the protocol of sides, this program version 1",
+            "uses version 9 of the protocol of sides, this program uses version 1",
         ),
         (
             "echo \"error: unrecognized subcommand 'side'\" >&2; exit 2",

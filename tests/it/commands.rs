@@ -308,7 +308,7 @@ test_accuracy = 'acc=([0-9.]+)'
     }
     let project = project.file(MANIFEST, &format!("{manifest}[measure]\nseeds = [1, 2]\n"));
     let ended = project.ends(2, "plan experiments/mine.toml");
-    assert_says(&ended.stderr, "no seed reaches the program");
+    assert_says(&ended.stderr, "the program is not given its seed");
 }
 
 #[test]
@@ -396,7 +396,7 @@ epochs = 3
     }
     let project = project.file(MANIFEST, &right);
     let ended = project.run(&["plan", MANIFEST]);
-    assert_says(&ended.stderr, "`train.epochs` reaches no program");
+    assert_says(&ended.stderr, "`train.epochs` is passed to no program");
 }
 
 #[test]
@@ -571,7 +571,7 @@ fn the_pairs_of_a_cell_end_when_it_is_sure() {
     assert!(said.contains("sure after 7 pairs"), "{said}");
     assert!(said.contains("finished 3 pairs"), "{said}");
     assert!(said.contains("not run  13 pairs"), "{said}");
-    let answer = "Slower: after takes 1.04× the time per sample";
+    let answer = "Slower: the side after takes 1.04× the time per sample";
     let words = |text: &str| text.split_whitespace().collect::<Vec<&str>>().join(" ");
     for said in [
         answer,

@@ -42,7 +42,7 @@ fn a_fact_that_one_seed_moved_by_one_sample_is_a_change_and_no_regression() {
     let project = repository("tiny", tiny::MANIFEST);
     set_fact(&project, "tiny", "test_r2", "-9");
     let gate = |words: &str| project.run(&["compare", "main", "--fail-on", words]);
-    let too_few = "1 cell changed with one seed, which tells no direction; 6 are needed";
+    let too_few = "1 cell changed, but one seed cannot show better or worse; 6 seeds are needed";
     expect(&gate("regression"), 0, &[too_few]);
     let change = "change: tiny: model=mlp,dataset=plane,batch-size=8: changed: test_r2 ";
     expect(&gate("regression,change"), 1, &[change]);

@@ -270,7 +270,7 @@ fn a_fraction_of_zero_stays_zero_and_the_run_warns_that_nothing_is_held_out() {
     );
     let ended = project.run(&RUN);
     assert_good(&ended);
-    let said = "warning: nothing of dataset `own` is held out";
+    let said = "warning: dataset `own` has no held-out rows";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
     let report = project.read("reports/tiny/report.md");
     assert_says(&report, "Nothing was evaluated on held-out data");
@@ -289,7 +289,7 @@ fn a_diffusion_model_keeps_all_its_data_and_warns() {
         "  samples: 20 to train on, 0 to validate on, 0 to test on"
     );
     let ended = project.run(&PLAN);
-    let said = "warning: nothing of dataset `own` is held out";
+    let said = "warning: dataset `own` has no held-out rows";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
 }
 

@@ -75,7 +75,7 @@ fn exported_tables_and_images_predict_the_same_in_pytorch() {
     bad(
         &tables,
         &["export", "own", "experiments"],
-        "is not empty and no earlier export",
+        "has files and is not an earlier export",
     );
     let ours = tables.ends(0, "predict own experiments/own.csv").stdout;
     if let Some(theirs) = by_python(&tables, "out", &["example.py", "../experiments/own.csv"]) {

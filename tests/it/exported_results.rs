@@ -147,7 +147,7 @@ fn one_table_has_all_runs_with_types_and_units() {
 fn refusals(project: &Project) {
     project.ends(0, "export mixed out --to csv");
     for to in ["csv", "mlflow"] {
-        let taken = "`experiments` is not empty and no earlier export";
+        let taken = "`experiments` has files and is not an earlier export";
         bad(
             project,
             &["export", "mixed", "experiments", "--to", to],

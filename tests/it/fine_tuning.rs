@@ -126,7 +126,7 @@ fn patterns_that_match_no_parameter_are_mistakes_at_their_place() {
             "experiments/tiny.toml:13:40",
             "help: did you mean `layers.4.weight`?",
             "help: the model's parameters are `layers.0.weight`, `layers.0.bias`, `layers.2.weight`",
-            "error: `train.fresh`: all parameters are fresh without `init-from`",
+            "error: `train.fresh` needs `init-from`; without it, all parameters start fresh",
             "experiments/tiny.toml:14:9",
             "3 mistakes in",
         ],

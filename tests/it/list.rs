@@ -29,7 +29,7 @@ fn sections_that_are_off_by_default_are_listed_too() {
         "[validation.sampling]",
         "    guidance = 3.0       Strength w",
         "[validation.verification]",
-        "    events = 100              Events of the validation split",
+        "    events = 100              Number of verified events",
         "[validation.selection]",
         "    pmts = 300                Photomultipliers to place. At least 1.",
         "    fraction = none       Share of the training rows",

@@ -576,7 +576,7 @@ fn a_file_that_is_no_table_to_learn_from_is_refused_with_the_reason() {
         ("ragged.csv", "in line 3: 3 columns where the header has 2"),
         (
             "texts.csv",
-            "`texts.csv` has no column that tells of `name`",
+            "`texts.csv` has no column from which to predict `name`",
         ),
         ("texts.csv", "help: free text, row numbers, copies,"),
         ("twice.csv", "`twice.csv` has two columns with the name `a`"),
@@ -612,7 +612,7 @@ fn targets_and_arrays_that_do_not_fit_are_refused() {
         ),
         (
             &["x", "--data", "three.csv", "--target", "a,kind"],
-            "several targets are all numbers, or all 0 and 1 as labels are; other texts are in `kind`",
+            "several targets must all be numbers, or all be labels of 0 and 1, but `kind`",
         ),
         (
             &["x", "--data", "images", "--target", "a"],

@@ -331,10 +331,10 @@ fn a_plan_with_repeats_says_how_many_runs_a_comparison_takes() {
         "one run a cell is not made for comparing"
     );
     let found = line(&format!("{matrix}[measure]\nrepeats = 3\n"));
-    let expected = "comparing commits: a single one of 8 cells can be called faster or slower from 6 runs a side, here 3; better or worse from 6 seeds, here 1";
+    let expected = "comparing commits: a single one of 8 cells needs 6 runs per side to be called faster or slower (here 3), 6 seeds for better or worse (here 1)";
     assert_eq!(found.as_deref(), Some(expected));
     let found = line("[measure]\nrepeats = 2\nseeds = [1, 2]\n");
-    let expected = "comparing commits: the cell can be called faster or slower from 4 runs a side, here 4; better or worse from 6 seeds, here 2";
+    let expected = "comparing commits: the cell needs 4 runs per side to be called faster or slower (here 4), 6 seeds for better or worse (here 2)";
     assert_eq!(found.as_deref(), Some(expected));
 }
 
@@ -499,6 +499,6 @@ fn explaining_a_cell_says_what_runs_and_why() {
     assert!(text.contains("  seed 42 block 0: run (new)\n"), "{text}");
     assert_says(
         &text,
-        "  no estimate: nothing like it has run on this machine\n",
+        "  no estimate: no similar run on this machine so far\n",
     );
 }

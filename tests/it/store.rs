@@ -146,7 +146,7 @@ fn without_git_a_damaged_plan_stays_until_a_person_removes_it() {
     let rest = damage(&project, PLAN);
     let ended = project.ends(2, "run experiments/tiny.toml");
     assert!(!ended.stderr.contains("git checkout"), "{}", ended.stderr);
-    let help = "bring the file back, or remove it to do without its rows";
+    let help = "restore the file, or remove it and lose its rows";
     assert!(ended.stderr.contains(help), "{}", ended.stderr);
     assert_eq!(project.read(PLAN), rest);
     fs::remove_file(project.path(PLAN)).expect("a plan");

@@ -278,7 +278,7 @@ fn separators_quotes_and_marks() {
 #[test]
 fn ids_groups_and_rare_classes() {
     let guesses = &[
-        "`customer_id` is left out (another one in every row)",
+        "`customer_id` is left out (a different value in every row)",
         "`churn` is the target",
     ];
     check(

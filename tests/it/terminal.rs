@@ -244,12 +244,12 @@ fn before_the_first_run_there_is_no_estimate_and_after_it_one_that_says_what_it_
     let dry = ["--dry-run", "--fresh"];
     let said = || project.run(&[&RUN[..], &dry].concat()).stderr;
     let first = said();
-    let nothing = "tiny: 2 cells, 4 runs to do\n  --fresh: 4 runs\n  no estimate: nothing like it has run on this machine\n";
+    let nothing = "tiny: 2 cells, 4 runs to do\n  --fresh: 4 runs\n  no estimate: no similar run on this machine so far\n";
     assert_eq!(first, nothing);
     project.ends(0, "run experiments/tiny.toml --only batch-size=8");
     let then = said();
     assert!(then.contains("  estimated "), "{then}");
-    let rests_on = ", from runs of the same and of like cells on this machine\n";
+    let rests_on = ", from runs of the same and of similar cells on this machine\n";
     assert!(then.contains(rests_on), "{then}");
     // A copy under another name also has them.
     let copy = project.run(&[&RUN[..], &["--dry-run", "--as", "copy"]].concat());

@@ -175,7 +175,10 @@ impl AbRun<'_> {
             PairEvent::Ended { before, after } => pairs.end(before, after),
             PairEvent::VerdictSignificant { key, pairs: number } => {
                 let number = count(number, "pair");
-                pairs.say(&format!("{}: sure after {number}", pairs.cell(key)));
+                pairs.say(&format!(
+                    "{}: verdict is sure after {number}",
+                    pairs.cell(key)
+                ));
             }
             PairEvent::LeftOut => pairs.skip(),
         };

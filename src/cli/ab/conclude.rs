@@ -90,7 +90,7 @@ fn noise_text(new: &[NoiseRow], all: &[NoiseRow], path: &Path) -> String {
     let width = new.iter().map(|row| row.key.chars().count()).max();
     let width = width.unwrap_or(0);
     let mut lines = vec![
-        "What this machine shows where there is nothing to see (time per sample, second ÷ first):"
+        "Noise of this machine, measured with two equal builds (time per sample, second ÷ first):"
             .to_owned(),
     ];
     let shown = |value: Option<f64>| value.map_or("unknown".into(), |v| without_nbsp(&percent(v)));
@@ -139,7 +139,7 @@ mod tests {
         let one = noise_text(&rows[..1], &rows[..1], Path::new("reports/x/noise.csv"));
         assert_eq!(
             one,
-            "What this machine shows where there is nothing to see (time per sample, second ÷ first):\n  \
+            "Noise of this machine, measured with two equal builds (time per sample, second ÷ first):\n  \
              batch-size=8  1.010 [0.990, 1.030] of 8 pairs; floor within a session 3.0 %, between sessions unknown\n\
              1 session of this machine in reports/x/noise.csv; the floor between sessions needs 3, best on different days\n"
         );

@@ -44,7 +44,7 @@ impl SharedSettings {
         let pairs = repeats * seeds;
         if arguments.aa && pairs < FEWEST_PAIRS {
             return Err(mistake(format!(
-                "the noise of a machine rests on at least {FEWEST_PAIRS} pairs a cell, not on {pairs}"
+                "`--aa` needs at least {FEWEST_PAIRS} pairs of runs per cell, not {pairs}"
             )));
         }
         let mut set = arguments.set.clone();

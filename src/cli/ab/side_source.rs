@@ -138,7 +138,7 @@ impl Builder<'_> {
         let shown = self.manifest.file_name().unwrap_or_default();
         let shown = shown.display();
         let Ok(path) = real.strip_prefix(self.root) else {
-            eprintln!("`{shown}` is in no commit: both sides plan it where it is");
+            eprintln!("`{shown}` is outside the repository: both sides use this same file");
             return Ok(self.manifest.to_owned());
         };
         let own = commit.folder.join(path);

@@ -37,7 +37,7 @@ pub(super) fn announcement(
     let is_same_code = before.hello.code_hash == after.hello.code_hash;
     if is_same_code && !is_same_program {
         lines.push(
-            "  the code that decides a result is the same on both sides; only what lies around it can differ".into(),
+            "  both sides have the same result-relevant code; only code that cannot change a result may differ".into(),
         );
     }
     for (side, keys) in [(before, &turns.only_before), (after, &turns.only_after)] {
@@ -76,7 +76,7 @@ fn of_one_side(label: &str, keys: &[String]) -> Vec<String> {
     }
     let what = count(keys.len(), "cell");
     let verb = if keys.len() == 1 { "is" } else { "are" };
-    let mut lines = vec![format!("  {what} of {label} alone {verb} not run:")];
+    let mut lines = vec![format!("  {what} that only {label} has {verb} not run:")];
     lines.extend(keys.iter().take(LISTED).map(|key| format!("    {key}")));
     let more = keys.len().saturating_sub(LISTED);
     lines.extend((more > 0).then(|| format!("    … and {more} more")));
@@ -123,7 +123,9 @@ pub(super) fn ending(
     }
     if score.not_needed > 0 {
         let not_needed = count(score.not_needed, "pair");
-        lines.push(format!("not run  {not_needed}, as their cells were sure"));
+        lines.push(format!(
+            "not run  {not_needed}: the verdicts of their cells were already sure"
+        ));
     }
     lines.push(format!("results  {}", folder.display()));
     if left > 0 {

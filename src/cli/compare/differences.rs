@@ -28,7 +28,7 @@ fn add_work(page: &mut Page, comparison: &Comparison) {
     let compared = are(CountsComparability::Compared);
     if compared == 0 {
         if are(CountsComparability::Missing(true, true)) < cells.len() {
-            page.add("\nWork: not compared: a side has no counts, or they are of other code.\n");
+            page.add("\nWork: not compared: one side has no counts, or they come from another device or other code.\n");
         }
         return;
     }

@@ -158,7 +158,9 @@ pub(super) fn add_quality(
     }
     let counted = of_one_seed.first().map(|needed| {
         let cells = count(of_one_seed.len(), "cell");
-        format!("{cells} changed with one seed, which tells no direction; {needed} are needed")
+        format!(
+            "{cells} changed, but one seed cannot show better or worse; {needed} seeds are needed"
+        )
     });
     let lines = counted
         .into_iter()

@@ -137,7 +137,7 @@ fn environment(change: &EnvironmentChange) -> String {
     let mut text = String::new();
     for (class, heading) in [
         (FieldClass::MustMatch, "differs and must match"),
-        (FieldClass::Warn, "differs, times may differ for it"),
+        (FieldClass::Warn, "differs, and may affect times"),
         (FieldClass::Info, "differs"),
     ] {
         for change in change.fields.iter().filter(|field| field.class == class) {
@@ -205,13 +205,13 @@ fn needed(comparison: &Comparison) -> Option<String> {
         (least, most) if least == most => least,
         (least, most) => format!("{least} to {most}, by cell,"),
     };
-    let mut text = format!("{how}; what matters is more than {more} ({source}).");
+    let mut text = format!("{how}; differences above {more} matter ({source}).");
     let is_short = |verdict: &Verdict| matches!(verdict, Verdict::TooFewRuns(_));
     let mut verdicts = compared.iter().map(|cell| &cell.judgement.verdict);
     if verdicts.any(is_short) {
         let _ = write!(
             text,
-            " A single cell can be called from {} a side on.",
+            " A verdict on a single cell needs at least {} per side.",
             count(comparison.needed_runs, "run")
         );
     }

@@ -289,6 +289,6 @@ fn tell(files: &[(PathBuf, &String)], draft: &Draft, new_manifest: &NewManifest)
     let report = report.display();
     eprintln!("next     `{plan}` shows the cells");
     eprintln!("         `{run}` trains them and writes {report}");
-    eprintln!("         what to look at first in it stands at the top of {file}");
+    eprintln!("         the top of {file} says what to look at first in the report");
     Ok(())
 }

@@ -40,7 +40,7 @@ struct Script<'a> {
 
 /// Message about a script in which no printed metric was found.
 const NO_METRIC: &str =
-    "no metric: `check-command` runs the script for a moment and proposes what it prints";
+    "no metric found: `check-command` runs the script briefly and proposes metrics from its output";
 
 /// Message about a script that uses Hydra.
 const HYDRA_OVERRIDES: &str = "no override of Hydra: put those that vary into `run` (`\"opt.lr={lr}\"`, with `lr` in `parameters`); `docs/pytorch.md` has an example";
@@ -89,7 +89,7 @@ pub(super) fn draft(manifest: &NewManifest, given: &str) -> Result<Draft, Proble
         .collect();
     if !also.is_empty() {
         let also = also.join(", ");
-        guesses.push(format!("{also} of yours that it uses: in `code`"));
+        guesses.push(format!("your files that it uses, listed in `code`: {also}"));
     }
     if HYDRA.is_match(&all) {
         guesses.push(HYDRA_OVERRIDES.to_owned());

@@ -73,7 +73,7 @@ fn another_target(
     error: &DatasetError,
 ) -> Result<CsvGuess, Problem> {
     let why = error.to_string();
-    if why.contains("has no column that tells of") {
+    if why.contains("has no column from which to predict") {
         let help =
             "free text, row numbers, copies, and columns with one value or none are no features";
         return Err(mistake_with_help(why, help));
@@ -120,7 +120,7 @@ fn guesses(guess: &CsvGuess, told: impl Iterator<Item = String>, is_drawn: bool)
     guesses.extend(numbers.map(|(line, why)| format!("`{line}` ({why})")));
     if !guess.missing_values.is_empty() {
         let texts = named(&guess.missing_values);
-        guesses.push(format!("no values, but missing ones: {texts}"));
+        guesses.push(format!("texts read as missing values: {texts}"));
     }
     guesses.extend([format!("{columns} as features: {}", named(&guess.features))]);
     let entries = guess.columns.iter().take(MAX_LISTED);
@@ -226,7 +226,7 @@ fn answer(guess: &CsvGuess) -> (&'static str, String) {
         return ("macro_f1", why.to_owned());
     }
     if guess.is_imbalanced() {
-        let why = "what decides: always the most frequent class would have a high accuracy";
+        let why = "what decides; accuracy would also be high if the most frequent class were always predicted";
         return ("balanced_accuracy", why.to_owned());
     }
     ("accuracy", "what decides".to_owned())

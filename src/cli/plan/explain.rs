@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::base::shell;
-use crate::base::text::escape_control_lines;
+use crate::base::text::escape_control_crlf_to_lf;
 use crate::base::units::human_seconds;
 use crate::cli::run_plan::{self, StoredRuns};
 use crate::cli::{Outcome, Problem, exit_code};
@@ -25,7 +25,7 @@ pub(super) fn explain(plan: &Plan, key: &str, out: &mut impl Write) -> Outcome {
     let mut text = Vec::new();
     write(plan, key, &mut text)?;
     // Control characters are escaped, since strings of a manifest may contain them.
-    out.write_all(escape_control_lines(&String::from_utf8_lossy(&text)).as_bytes())?;
+    out.write_all(escape_control_crlf_to_lf(&String::from_utf8_lossy(&text)).as_bytes())?;
     out.flush()?;
     Ok(exit_code::GOOD)
 }

@@ -100,7 +100,7 @@ impl Summary {
         let needed = (needed_runs(self.runnable, 1), needed_pairs(1, 1));
         write!(
             f,
-            "\ncomparing commits: {cell} can be called faster or slower from {} runs a side, here {runs}; better or worse from {} seeds, here {seeds}",
+            "\ncomparing commits: {cell} needs {} runs per side to be called faster or slower (here {runs}), {} seeds for better or worse (here {seeds})",
             needed.0, needed.1
         )
     }

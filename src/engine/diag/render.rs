@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::{Diagnostic, Severity, Source};
-use crate::base::text::{escape_control, escape_control_lines};
+use crate::base::text::{escape_control, escape_control_crlf_to_lf};
 
 /// Renders one diagnostic, without a final line break.
 pub(super) fn render(diagnostic: &Diagnostic, sources: &[Source], is_coloured: bool) -> String {
@@ -16,17 +16,18 @@ pub(super) fn render(diagnostic: &Diagnostic, sources: &[Source], is_coloured: b
         Severity::Warning => Level::WARNING,
     };
     let texts: Vec<Cow<'_, str>> = sources.iter().map(drawable).collect();
-    let mut group = Group::with_title(level.primary_title(escape_control_lines(&diagnostic.title)));
+    let mut group =
+        Group::with_title(level.primary_title(escape_control_crlf_to_lf(&diagnostic.title)));
     for (number, source) in sources.iter().enumerate() {
         if let Some(snippet) = snippet(diagnostic, number, &source.path, &texts[number]) {
             group = group.element(snippet);
         }
     }
     for line in &diagnostic.help {
-        group = group.element(Level::HELP.message(escape_control_lines(line)));
+        group = group.element(Level::HELP.message(escape_control_crlf_to_lf(line)));
     }
     for line in &diagnostic.note {
-        group = group.element(Level::NOTE.message(escape_control_lines(line)));
+        group = group.element(Level::NOTE.message(escape_control_crlf_to_lf(line)));
     }
     let renderer = if is_coloured {
         Renderer::styled()
@@ -59,7 +60,7 @@ fn snippet<'a>(
         snippet = snippet.annotation(if label.text.is_empty() {
             annotation
         } else {
-            annotation.label(escape_control_lines(&label.text))
+            annotation.label(escape_control_crlf_to_lf(&label.text))
         });
     }
     Some(snippet)

@@ -46,7 +46,7 @@ pub const PANIC_PREFIX: &str = "fieldtrial worker panicked at ";
 
 /// Message if the operating system refuses to start a thread.
 pub const THREAD_START_ERROR: &str =
-    "the system starts no further thread: see `ulimit -u`, or use fewer `--jobs`";
+    "the system refuses to start another thread: see `ulimit -u`, or use fewer `--jobs`";
 
 /// Version of the protocol; both sides must agree.
 pub const PROTOCOL_VERSION: u32 = 2;

@@ -76,7 +76,7 @@ fn balanced(rows_by_class: &[(String, usize)]) -> Result<Vec<f64>, String> {
     let wanted = "`weights = \"balanced\"` of `cross-entropy`";
     if rows_by_class.is_empty() {
         return Err(format!(
-            "{wanted} follows from training rows, here are none; write the weights as a list"
+            "{wanted} is computed from training rows, and there are none; write the weights as a list"
         ));
     }
     if let Some((class, _)) = rows_by_class.iter().find(|(_, rows)| *rows == 0) {

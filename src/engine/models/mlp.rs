@@ -88,7 +88,7 @@ impl MlpSpec {
 
     /// Floating-point operations of a forward pass of one sample, by a formula that equals the operations' own counts.
     pub fn forward_flops(&self, inputs: usize, outputs: usize) -> f64 {
-        let (activation, _) = Activation::from(self.activation).flop();
+        let (activation, _) = Activation::from(self.activation).forward_backward_flop();
         let (hidden, depth) = (self.hidden as f64, self.depth as f64);
         let linear = |inputs: f64, outputs: f64| (2.0 * inputs + 1.0) * outputs;
         let (inputs, outputs) = (inputs as f64, outputs as f64);
@@ -209,7 +209,7 @@ mod tests {
         let products = [5 * 64, 64 * 64, 64 * 64, 64];
         assert_eq!(products.iter().sum::<usize>(), 8_576);
         let paper = MlpSpec::default().forward_flops(5, 1);
-        let (activation, _) = Activation::Silu.flop();
+        let (activation, _) = Activation::Silu.forward_backward_flop();
         let beside = 193.0 + 192.0 * activation as f64;
         assert!((paper - (2.0 * 8_576.0 + beside)).abs() < 1e-9, "{paper}");
     }

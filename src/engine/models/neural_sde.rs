@@ -55,7 +55,7 @@ impl NeuralSdeSpec {
     /// Floating-point operations of a forward pass of one path of `points` points, by formula; equal to the sum of what
     /// the operations count.
     pub fn forward_flops(&self, points: usize) -> f64 {
-        let (tanh, _) = Activation::Tanh.flop();
+        let (tanh, _) = Activation::Tanh.forward_backward_flop();
         let start = (3 + tanh) * self.hidden + 2 * self.hidden + 1;
         let size = EulerSize {
             batch: 1,

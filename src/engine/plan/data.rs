@@ -38,7 +38,7 @@ impl fmt::Display for HeldOut {
         if self.evaluates_on_training_data {
             return write!(
                 f,
-                "nothing of dataset `{name}` is held out: what is told of quality is measured on data that were trained \
+                "dataset `{name}` has no held-out rows: reported quality is measured on the same rows that were trained \
                  on; `fraction = 0.2` in `[validation]` keeps a fifth for validation"
             );
         }

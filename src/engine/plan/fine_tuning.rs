@@ -54,7 +54,7 @@ fn of_cell(section: &Node, cell: &Resolved) -> Vec<Diagnostic> {
         table.map_or(section.place, |table| table.place_of(key))
     };
     if !train.fresh.is_empty() && train.init_from.is_none() {
-        let title = "`train.fresh`: all parameters are fresh without `init-from`";
+        let title = "`train.fresh` needs `init-from`; without it, all parameters start fresh";
         let help = "`init-from` names the file with the values of the others";
         mistakes.push(
             Diagnostic::error(title)

@@ -213,7 +213,7 @@ fn no_section(written: &str, section: &str, place: Place) -> Diagnostic {
     let sections = || PLAIN.into_iter().chain(NAMED_TABLE_SECTIONS);
     let short = PATHS.iter().find(|(_, path)| path == section);
     let meant = short.map(|(home, _)| format!("did you mean `{home}.{written}`?"));
-    Diagnostic::error(format!("`{written}` leads nowhere"))
+    Diagnostic::error(format!("`{written}` is not the path of a setting"))
         .at(place, format!("there is no section `{section}`"))
         .maybe_help(meant.or_else(|| did_you_mean(section, sections())))
         .help(format!("paths begin with {}", list(sections())))

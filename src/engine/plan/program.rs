@@ -116,7 +116,7 @@ fn unreached_seeds(spec: &CommandSpec, cell: &Resolved) -> Option<Mistake> {
     if is_one || spec.scrape.is_empty() || spec.has_placeholder("seed") || spec.is_given_split() {
         return None;
     }
-    let message = "no seed reaches the program, whose results are read by `scrape`: all of \
+    let message = "the program is not given its seed (with `scrape` it reads no order file): all of \
                    `measure.seeds` would be the same run";
     let help =
         "name it in `run`: `\"--seed={seed}\"`; or measure one seed with several `measure.repeats`";
@@ -343,7 +343,7 @@ fn unreached(plan: &Plan, named: &BTreeSet<String>) -> Vec<Diagnostic> {
     unreached
         .map(|(path, place)| {
             let key = path.rsplit('.').next().unwrap_or_default();
-            Diagnostic::error(format!("`{path}` reaches no program"))
+            Diagnostic::error(format!("`{path}` is passed to no program"))
                 .at(place, "no command names it")
                 .help(format!(
                     "name it in `run`: `\"--{key}={{{path}}}\"`, or leave it out"

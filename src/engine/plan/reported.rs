@@ -351,7 +351,8 @@ fn undecided(place: Place, name: &str) -> Option<Diagnostic> {
     if search::objective::is_known(name) && search::objective::direction(name).is_some() {
         return None;
     }
-    let title = format!("`report.answer` names `{name}`, by which nothing is better or worse");
+    let title =
+        format!("`report.answer` names `{name}`, of which neither lower nor higher is better");
     let known = || {
         search::objective::known_columns()
             .into_iter()

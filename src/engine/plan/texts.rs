@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::text::escape_control_lines;
+use crate::base::text::escape_control_crlf_to_lf;
 use crate::diag::Diagnostic;
 use crate::manifest::Table;
 
@@ -30,7 +30,7 @@ pub(super) fn text(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> 
         let expected = format!("`{name}`: expected a string");
         mistakes.push(node.unexpected(&expected, "expected a string"));
     }
-    node.as_str().map(escape_control_lines)
+    node.as_str().map(escape_control_crlf_to_lf)
 }
 
 /// Reads the text under `name`: one for all languages, or a table with one for each language.

@@ -233,7 +233,7 @@ impl Observed {
 
     pub(super) fn operations(&mut self, told: OperationsEvent) -> Result<(), String> {
         if told.steps == 0 {
-            return Err("`operations` of no step".to_owned());
+            return Err("`operations` covers 0 steps".to_owned());
         }
         let mut spans = told.spans.iter();
         if let Some(wrong) =

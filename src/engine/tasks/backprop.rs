@@ -11,7 +11,7 @@ use crate::device::Buffer;
 use crate::loader::Batch;
 use crate::measure::{Phase, Stopwatch};
 use crate::models::StatisticsUpdate;
-use crate::ops::{Grads, Kernels, Module, Pass, Result, Var, Work};
+use crate::ops::{Flops, Grads, Kernels, Module, Pass, Result, Var};
 
 /// Forward pass and loss of a family of models. [`Backprop`] makes a [`Task`] of it: gradients, phases and metrics.
 pub(super) trait Objective<D: Kernels> {
@@ -159,7 +159,7 @@ impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
         let output = self.objective.forward(&mut pass, inputs)?;
         watch.mark(Phase::Forward);
         let loss = self.objective.loss(&mut pass, &output, inputs)?;
-        MicroStepResult::of(pass, loss, loss_grad, Work::default(), watch)
+        MicroStepResult::of(pass, loss, loss_grad, Flops::default(), watch)
     }
 }
 

@@ -54,7 +54,7 @@ use crate::loader::Batch;
 use crate::losses::LossSpec;
 use crate::measure::{Phase, Stopwatch};
 use crate::models::ModelSpec;
-use crate::ops::{ConvAlgorithm, Grads, Kernels, Module, Pass, Result, Var, Work};
+use crate::ops::{ConvAlgorithm, Flops, Grads, Kernels, Module, Pass, Result, Var};
 
 /// A model with its loss and metrics, as the training loop uses it.
 pub trait Task<D: Kernels> {
@@ -173,7 +173,7 @@ pub struct MicroStepResult<D: Kernels> {
     /// The batch's mean loss, one value.
     pub loss: Var<D>,
     /// FLOPs of the batch's forward and backward pass.
-    pub work: Work,
+    pub work: Flops,
     /// Bytes of activations that are kept for the backward pass.
     pub activation_bytes: u64,
 }
@@ -184,7 +184,7 @@ impl<D: Kernels> MicroStepResult<D> {
         pass: Pass<D>,
         loss: Var<D>,
         loss_grad: Buffer<D>,
-        earlier: Work,
+        earlier: Flops,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Self> {
         watch.mark(Phase::Loss);

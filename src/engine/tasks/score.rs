@@ -3,14 +3,14 @@
 use super::class_score::ClassScore;
 use super::label_score::LabelScore;
 use crate::datasets::Scale;
-use crate::ops::Work;
+use crate::ops::Flops;
 
 /// Sums over the rows of a split, in f64 and in the order of the split, from which loss and metrics are computed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Score {
     samples: u64,
     loss_sum: f64,
-    work: Work,
+    work: Flops,
     correct: Option<u64>,
     classes: ClassScore,
     labels: Option<LabelScore>,
@@ -62,7 +62,7 @@ impl Score {
     }
 
     /// FLOPs of all batches.
-    pub fn work(&self) -> Work {
+    pub fn work(&self) -> Flops {
         self.work
     }
 
@@ -167,7 +167,7 @@ impl Score {
         self.loss_sum += f64::from(mean) * samples as f64;
     }
 
-    pub(super) fn add_work(&mut self, work: Work) {
+    pub(super) fn add_work(&mut self, work: Flops) {
         self.work += work;
     }
 

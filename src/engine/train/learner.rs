@@ -9,7 +9,7 @@ use crate::device::Buffer;
 use crate::event::OpWork;
 use crate::loader::Epoch;
 use crate::measure::{Phase, Profiler, Stopwatch};
-use crate::ops::{Grads, Kernels, Result, StepControl, Var, Work, layer_names_by_address};
+use crate::ops::{Flops, Grads, Kernels, Result, StepControl, Var, layer_names_by_address};
 use crate::optim::{ClipBy, Ema, Optimizer, clip_factors};
 use crate::tasks::{MicroStepResult, Task, TrainingPosition};
 
@@ -37,7 +37,7 @@ pub(super) struct Learner<D: Kernels> {
 pub(super) struct Cost {
     pub(super) samples: usize,
     /// FLOPs of the micro-step.
-    pub(super) work: Work,
+    pub(super) work: Flops,
     /// Bytes of activations that are kept for the backward pass.
     pub(super) activation_bytes: u64,
 }

@@ -174,7 +174,7 @@ impl<D: Kernels> Evaluate for Members<D> {
         match (Outputs::mean(&outputs), self.tasks.first_mut()) {
             (Some(mean), Some(task)) => Ok(task.evaluate_outputs(batch, index, mean, score)?),
             _ => Err(TrainError::Unsupported(format!(
-                "there is no ensemble of models `{}`: the mean of the samples that they draw is none",
+                "models `{}` cannot form an ensemble: the samples that they draw cannot be averaged",
                 self.kind
             ))),
         }

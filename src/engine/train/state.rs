@@ -259,7 +259,7 @@ impl Saved {
             .split_last_chunk::<DIGEST_BYTES>()
             .is_some_and(|(data, digest)| blake3::hash(data).as_bytes() == digest);
         if !is_whole {
-            return Err(damaged(&"its digest is another"));
+            return Err(damaged(&"its checksum is wrong"));
         }
         let file = SafeTensors::deserialize(&bytes).map_err(|error| damaged(&error))?;
         let progress = file.tensor(PROGRESS).map_err(|error| damaged(&error))?;

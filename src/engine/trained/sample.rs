@@ -179,7 +179,7 @@ impl<'a> Writer<'a> {
                     _ => format!("byte {token}"),
                 };
                 TrainedError::Unsuited(format!(
-                    "the prompt has {token}, which the text that the model was trained on has not"
+                    "the prompt has {token}, which does not occur in the model's training text"
                 ))
             })?);
         }

@@ -151,7 +151,7 @@ pub fn into_escaped(text: String) -> String {
 }
 
 /// Like [`escape_control`], but converts `\r\n` to `\n`, for texts from Windows.
-pub fn escape_control_lines(text: &str) -> String {
+pub fn escape_control_crlf_to_lf(text: &str) -> String {
     into_escaped(text.replace("\r\n", "\n"))
 }
 
@@ -214,7 +214,7 @@ mod tests {
     fn what_a_terminal_acts_on_is_shown_as_its_code() {
         assert!(matches!(escape_control("plain\ttext\n"), Cow::Borrowed(_)));
         assert_eq!(escape_control("a\r\nb\rc"), "a\r\nb\\u{d}c");
-        assert_eq!(escape_control_lines("a\r\nb\rc"), "a\nb\\u{d}c");
+        assert_eq!(escape_control_crlf_to_lf("a\r\nb\rc"), "a\nb\\u{d}c");
         assert_eq!(
             escape_control("\u{9b}2J\u{202e}\u{7f}"),
             "\\u{9b}2J\\u{202e}\\u{7f}"

@@ -54,8 +54,8 @@ impl Activation {
         )
     }
 
-    /// Floating-point operations per value, forward and backward from `x`, by the rule of [`super::Work`].
-    pub fn flop(self) -> (usize, usize) {
+    /// Floating-point operations per value, forward and backward from `x`, by the rule of [`super::Flops`].
+    pub fn forward_backward_flop(self) -> (usize, usize) {
         match self {
             Self::Identity => (0, 0),
             Self::Silu => (4, 8),

@@ -131,7 +131,7 @@ pub use update::{
 };
 pub use upsample::{UpsampleKernel, upsample_bilinear, upsample_nearest};
 pub use var::{SaveForBackward, Var};
-pub use work::Work;
+pub use work::Flops;
 
 use crate::device::{Backend, DeviceError, DeviceKind};
 

@@ -2,8 +2,8 @@
 
 use super::gemm::Accumulate;
 use super::{
-    Activation, ClassTargets, CrossEntropyOptions, Kernels, LinearSize, OpError, Pass,
-    PooledBuffer, Result, Var, Work,
+    Activation, ClassTargets, CrossEntropyOptions, Flops, Kernels, LinearSize, OpError, Pass,
+    PooledBuffer, Result, Var,
 };
 
 /// `f - strength · dL/df`, with L the mean cross-entropy of `f · weight + bias`. The result is detached: it has no
@@ -46,7 +46,7 @@ pub fn nudge<D: Kernels>(
     let mut nudged = f.data().clone();
     let slope = PooledBuffer::<D>::new(slope);
     device.linear_backward_x(&slope, weight.held(), size, (&mut nudged, Accumulate::Add))?;
-    let work = Work::new(4 * values * size.inputs + 9 * values + f.shape().len(), 0);
+    let work = Flops::new(4 * values * size.inputs + 9 * values + f.shape().len(), 0);
     let shape = f.shape();
     let nudged = Var::from_buffer(&device, nudged, shape, false)?;
     pass.count("nudge", work, shape.len(), &[f, weight, bias]);

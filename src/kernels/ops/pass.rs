@@ -14,7 +14,7 @@ use super::profile::{self, OpHandle};
 use super::slots::{PendingRecycle, slot, take};
 use super::squares::Squares;
 use super::var::Token;
-use super::{GradSlots, Grads, OpError, PooledBuffer, Result, SaveForBackward, Shape, Var, Work};
+use super::{Flops, GradSlots, Grads, OpError, PooledBuffer, Result, SaveForBackward, Shape, Var};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::measure::Profiler;
 
@@ -32,23 +32,23 @@ pub struct Pass<D: Backend> {
     /// The sums of squares of gradients that operations computed.
     squares: Squares,
     dropout: Option<ChaCha8Rng>,
-    work: Work,
+    work: Flops,
     /// The memory of every recorded result, to count the bytes that are still in use.
     recorded: Vec<Recorded<D>>,
     profiler: Option<Profiler>,
 }
 
-/// A finished operation: its name, its [`Work`] and its inputs.
+/// A finished operation: its name, its [`Flops`] and its inputs.
 #[derive(Debug, Clone, Copy)]
 pub struct Op<I> {
     name: &'static str,
-    work: Work,
+    work: Flops,
     inputs: I,
 }
 
 impl<I> Op<I> {
     /// The operation `name` on `inputs`, references to [`Var`]s.
-    pub fn new(name: &'static str, work: Work, inputs: I) -> Self {
+    pub fn new(name: &'static str, work: Flops, inputs: I) -> Self {
         Self { name, work, inputs }
     }
 }
@@ -127,7 +127,7 @@ impl<D: Backend> Pass<D> {
             owed: PendingRecycle::default(),
             squares: Squares::default(),
             dropout: None,
-            work: Work::default(),
+            work: Flops::default(),
             recorded: Vec::new(),
             profiler: None,
         }
@@ -156,7 +156,7 @@ impl<D: Backend> Pass<D> {
     }
 
     /// FLOP counted so far, by the rule of each operation; backward counts as soon as it is recorded.
-    pub fn work(&self) -> Work {
+    pub fn work(&self) -> Flops {
         self.work
     }
 
@@ -190,7 +190,7 @@ impl<D: Backend> Pass<D> {
     }
 
     /// Finishes the operation `op` on `inputs`, whose result of `len` values never needs a gradient: counts its `work`.
-    pub(super) fn count(&mut self, op: &'static str, work: Work, len: usize, inputs: &[&Var<D>]) {
+    pub(super) fn count(&mut self, op: &'static str, work: Flops, len: usize, inputs: &[&Var<D>]) {
         self.work += work;
         profile::record(self.profiler.as_ref(), op, inputs, work, len);
     }
@@ -288,7 +288,7 @@ impl<D: Backend> Pass<D> {
     fn counted(&mut self, op: Op<&[&Var<D>]>, len: usize) -> (bool, Option<OpHandle>) {
         let Op { name, work, inputs } = op;
         let records = self.tape.is_some() && inputs.iter().any(|input| input.needs_grad());
-        let work = Work {
+        let work = Flops {
             backward: if records { work.backward } else { 0 },
             ..work
         };

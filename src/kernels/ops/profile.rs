@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::{Module, Path, Var, Work};
+use super::{Flops, Module, Path, Var};
 use crate::device::Backend;
 use crate::measure::{OpCost, OpId, Profiler};
 
@@ -12,7 +12,7 @@ pub(super) fn record<D: Backend>(
     profiler: Option<&Profiler>,
     op: &'static str,
     inputs: &[&Var<D>],
-    work: Work,
+    work: Flops,
     allocated: usize,
 ) -> Option<OpHandle> {
     let profiler = profiler?;

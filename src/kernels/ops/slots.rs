@@ -220,7 +220,7 @@ impl<D: Backend> Drop for Grads<D> {
 mod tests {
     use super::*;
     use crate::ops::testing::{TestDevice, device, values};
-    use crate::ops::{AddKernel, Op, Pass, Work};
+    use crate::ops::{AddKernel, Flops, Op, Pass};
 
     /// Gradients of `x` after two calls of `write`, each of which adds `1, 2, 3, …`.
     fn written(
@@ -232,7 +232,7 @@ mod tests {
         let x = x.leaf(&device).unwrap();
         let mut pass = Pass::recording(&device);
         let (data, saved) = (device.upload(vec![0.0]).unwrap(), x.clone());
-        let op = Op::new("twice", Work::default(), [&x]);
+        let op = Op::new("twice", Flops::default(), [&x]);
         let loss = pass.record_op(op, data, [1], move |slots, _| {
             write(slots, &saved)?;
             write(slots, &saved)
@@ -284,7 +284,7 @@ mod tests {
         let (_, x, grads) = written(5000, by_entry);
         let mut pass = Pass::accumulating(&device(), grads).unwrap();
         let (data, saved) = (device().upload(vec![0.0]).unwrap(), x.clone());
-        let op = Op::new("once", Work::default(), [&x]);
+        let op = Op::new("once", Flops::default(), [&x]);
         let loss = pass.record_op(op, data, [1], move |slots, _| by_entry(slots, &saved));
         let mut grads = pass.backward(&loss.unwrap(), 1.0).unwrap();
         let wanted: Vec<f32> = ramp(5000).iter().map(|value| 3.0 * value).collect();

@@ -1,6 +1,6 @@
 //! Operations on sequences, built from the kernels of other operations: [`slice()`] and [`prepend`].
 
-use super::{Combine, Kernels, Op, OpError, Pass, Result, Var, Work, broadcast, concat};
+use super::{Combine, Flops, Kernels, Op, OpError, Pass, Result, Var, broadcast, concat};
 
 /// Tokens `start .. start + length` of a sequence.
 ///
@@ -38,7 +38,7 @@ pub fn slice<D: Kernels>(
     let slot = (&mut y, super::gemm::Accumulate::Replace);
     device.concat_backward(x.data(), tokens * features, before, own, slot)?;
     let input = x.without_values(&device)?;
-    let op = Op::new("slice", Work::new(0, x.shape().len()), [x]);
+    let op = Op::new("slice", Flops::new(0, x.shape().len()), [x]);
     pass.record_op_owned(op, y, [batch, length, features], move |slots, mut dy| {
         let device = slots.device().clone();
         if before > 0 {

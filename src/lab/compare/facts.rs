@@ -128,7 +128,7 @@ fn place(column: &str, direction: Direction) -> (u8, bool) {
 
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// Facts that differ, by seed, the most important columns first.
+    /// Values of `runs.csv` that differ between the two cells for a seed, the most important columns first.
     pub(super) changes: Vec<FactChange>,
     pub(super) rows: usize,
     /// Metrics over the seeds, by column.

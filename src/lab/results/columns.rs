@@ -170,7 +170,7 @@ pub(crate) const OP_COLUMNS: &[Column<OpRecord>] = columns![OpRecord, show;
 /// Columns of `work.csv` after key and axes.
 pub(crate) const WORK_COLUMNS: &[Column<WorkRecord>] = columns![WorkRecord, show;
     "layer" "" None "Path of the layer that called the operation; empty for none" => row.layer;
-    "op" "" None "Operation; a phase for what none of its operations asked for; `samples` for the samples of an epoch" => row.op;
+    "op" "" None "Operation, or a phase for its work outside of operations; `samples` for the samples of an epoch" => row.op;
     "calls" "1" None "Number of calls per step; of `samples`, their number in the first epoch" => row.calls;
     "backward_calls" "1" None "Number of calls of the operation's backward pass per step" => row.backward_calls;
     "flops_forward" "FLOP" None "FLOPs in the forward pass per step, by the operation's formula" => row.flops_forward;

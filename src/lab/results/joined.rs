@@ -212,7 +212,7 @@ const BLOCK_COLUMNS: [(&str, Datatype, &str, &str); 3] = [
         "blocks",
         Datatype::Whole,
         "1",
-        "Number of repetitions (blocks) of the run that count; the times after it are medians over them, where there are none over all",
+        "Number of repetitions (blocks) of the run that count; the columns after it are medians over these, or over all blocks if none counts",
     ),
     (
         "started",

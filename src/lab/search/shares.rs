@@ -38,7 +38,7 @@ pub fn check_shares(search: &SearchSpec, studies: usize, shares: usize) -> Resul
         _ => "prunes trials by earlier ones",
     };
     Err(format!(
-        "this search {learns}, so that its studies can be shared among machines and the trials of one study cannot: it has \
+        "this search {learns}, so machines can share whole studies but not the trials of one study, and it has \
          {}, fewer than {shares} shares",
         count(studies, "study")
     ))

@@ -100,7 +100,7 @@ pub(super) fn verdict(
         let why = "the measured interval contains no change at all";
         (Verdict::Unclear, why)
     } else if is_value {
-        let why = "the measured interval meets the predicted one";
+        let why = "the measured interval overlaps the predicted one";
         (Verdict::Confirmed, why)
     } else if best < low {
         let why = "all of the measured interval is worse than predicted";
@@ -108,10 +108,10 @@ pub(super) fn verdict(
     } else if worst > floor && worst > high {
         (Verdict::Confirmed, BETTER_THAN_PREDICTED)
     } else if worst > floor {
-        let why = "the measured interval meets the predicted one and excludes the opposite";
+        let why = "the measured interval overlaps the predicted one and excludes the opposite";
         (Verdict::Confirmed, why)
     } else {
-        let why = "the measured interval contains both the prediction and its opposite";
+        let why = "the measured interval allows both the predicted effect and the opposite one";
         (Verdict::Unclear, why)
     }
 }

@@ -267,7 +267,7 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
     let about = format!(
         "Predicted and measured ratios of the median of the cell with the change to that of the one without. Confirmed: the \
          interval is not worse than what `{follows}` predicted and excludes the opposite; refuted: all of it is worse; \
-         direction right, size off: all of it is better than predicted; unclear: both, or fewer than three pairs."
+         direction right, size off: all of it is better than predicted; unclear: it contains both, or fewer than three pairs."
     );
     let naming = ("predictions", "Predictions and measurement", about);
     let rows = outcomes.iter().map(|one| (one.cell.clone(), one));

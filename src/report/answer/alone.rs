@@ -43,7 +43,7 @@ fn of_several(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     });
     let (n, named) = (cells.len(), named.collect::<Vec<_>>().join("; "));
     format!(
-        "Each of the {n} measured cells is a task of its own, so that none is better than another: {named}."
+        "Each of the {n} measured cells has a task of its own, so they are not ranked: {named}."
     )
 }
 

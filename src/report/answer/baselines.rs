@@ -26,8 +26,7 @@ use super::sizes::SampleSizes;
 /// Name in sentences of the only cell of a task.
 const ONLY: &str = "the model";
 /// Appended to the sentence about a test if all seeds are evaluated on the same rows.
-const SAME_ROWS: &str =
-    "; all seeds are judged on the same rows, so that the test is about training alone";
+const SAME_ROWS: &str = "; all seeds are evaluated on the same rows, so the test covers the randomness of training only";
 /// The baselines as named in `baselines.csv`, and their names in sentences.
 const NAMES: [(&str, &str); 3] = [
     ("linear", "linear model"),
@@ -359,8 +358,8 @@ mod tests {
     fn of_seeds_that_have_the_same_rows_the_test_is_about_training() {
         assert_eq!(
             told(&[0.5, 0.51, 0.52, 0.53, 0.54, 0.55], &[0.4; 6], &[0.0; 6]),
-            "Better than all of them: the model, 0.5250 (0.5000–0.5500) (n = 6, Mann–Whitney, Holm, p = 0.0043); all seeds are judged \
-             on the same rows, so that the test is about training alone."
+            "Better than all of them: the model, 0.5250 (0.5000–0.5500) (n = 6, Mann–Whitney, Holm, p = 0.0043); all seeds are \
+             evaluated on the same rows, so the test covers the randomness of training only."
         );
     }
 

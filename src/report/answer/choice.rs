@@ -65,7 +65,7 @@ impl DecidingReason {
             Self::Treatments => "as treatments are compared by their times first",
             Self::OnlySpeed => "as the cells differ in speed only",
             Self::OnlyTimes => "as the runs report times only",
-            Self::CanChange => "as the axes can change it",
+            Self::CanChange => "as the quality that the axes can change",
             Self::NotComparableQuality(_) => "as quality cannot be compared",
         }
     }

@@ -103,7 +103,7 @@ fn found(search: &Search<'_, '_>) -> Option<[String; 2]> {
 fn found_sooner(search: &Search<'_, '_>, [there, before]: &[String; 2]) -> Option<String> {
     let [here, after] = found(search)?;
     Some(format!(
-        "The best here, {here}, was found after {after}; the best there, {there}, after {before}."
+        "The best of this search, {here}, was found after {after}; that of the sequential one, {there}, after {before}."
     ))
 }
 

@@ -46,7 +46,7 @@ pub(super) fn sentences(
             let told = choices
                 .iter()
                 .flat_map(|choice| equal::first_to_reach(view, choice, metric));
-            let missing = "No two cells of one task were measured whose times until an equal value could be compared.";
+            let missing = "No two measured cells of one task have comparable times until they reach an equal value.";
             or(told.collect(), missing.to_owned())
         }
         AnswerPart::Gain(axis) => {

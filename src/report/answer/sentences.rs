@@ -273,7 +273,7 @@ fn of_front(view: &View<'_>, choice: &TaskRanking<'_, '_>) -> Vec<String> {
     }];
     if choice.n.least < choice.needed {
         sentences.push(format!(
-            "The front is that of medians over {}; telling each cell from all others needs {}.",
+            "The front is that of medians over {} values each; a test of a cell against all others needs {}.",
             choice.n.least, choice.needed
         ));
     }

@@ -1,4 +1,5 @@
-//! The page: an answer, a plot and tables for each history, rendered with the template of comparisons.
+//! The page of `fieldtrial history`: an answer, a plot and tables for each result over the commits, rendered with the
+//! template of comparisons.
 
 use std::path::{Path, PathBuf};
 

@@ -56,7 +56,7 @@ fn of_study(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<Section> {
     let rows = places.into_iter().map(|place| (String::new(), place));
     let table = field::of_rows((&id, &title, about), &fields, rows);
     let rule = "PED-ANOVA (Watanabe, Bansal and Hutter 2023), the best being a tenth of the done trials but at least five. \
-                It speaks of each parameter alone: that two matter together, it does not see; and a sampler that looks \
-                where it is good lends importance to what it looked at.";
+                It rates each parameter alone and misses interactions; and a sampler that concentrates on good \
+                regions biases the importance towards what it tried most.";
     Some(Section::of_table_and_rule(table, rule, Vec::new()))
 }

@@ -55,7 +55,7 @@ pub(super) fn pruning_sentence(search: &Search<'_, '_>) -> Option<String> {
     }
     let all = (sum.left + sum.trained).max(1);
     Some(format!(
-        "{} of {trials} were pruned, at most {} spared, {} % of all that would have been trained without.",
+        "{} of {trials} were pruned, which saved at most {}, {} % of those that would have run without pruning.",
         sum.pruned,
         count(sum.left, "epoch"),
         human(sum.left as f64 / all as f64 * 100.0, 3),

@@ -105,7 +105,7 @@ fn the_ledger_counts_what_was_not_trained() {
     let points = points(&set);
     let told = points
         .iter()
-        .any(|point| point.contains(&format!("at most {left} epochs spared")));
+        .any(|point| point.contains(&format!("saved at most {left} epochs")));
     assert!(told, "{points:?}");
 }
 

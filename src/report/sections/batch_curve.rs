@@ -90,9 +90,9 @@ pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
             ),
             (false, also) => {
                 let most = plain_number_text(view.set.plan.knee() * 100.0);
-                let also = also.map(|also| format!("; {also} is not told from it"));
+                let also = also.map(|also| format!("; {also} is not distinguishable from it"));
                 format!(
-                    "{which}From batch size {knee} on ({speed}) larger ones that were measured bring at most {most} % ({n}){}.",
+                    "{which}Beyond batch size {knee} ({speed}), larger measured sizes bring at most {most} % more ({n}){}.",
                     also.unwrap_or_default()
                 )
             }

@@ -30,7 +30,7 @@ pub(crate) fn summary(view: &View<'_>) -> String {
     let beside = match beside {
         0 => String::new(),
         n => format!(
-            "; {} beside them, of pruned trials to their end or of an ensemble",
+            "; plus {} to repeat pruned trials without pruning or to evaluate an ensemble",
             count(n, "run")
         ),
     };

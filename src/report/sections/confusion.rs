@@ -55,7 +55,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     let calibration = calibration.map_or_else(String::new, |error| {
         let percent = human(error.value * 100.0, 2);
         format!(
-            " Calibration error {percent} %: by so much the probability of the predicted class and the share of right ones \
+            " Calibration error {percent} %: how far the probability of the predicted class and the share of right predictions \
              differ on average."
         )
     });

@@ -31,8 +31,8 @@ struct Hours {
 }
 
 /// Explains to readers how hours and costs are computed.
-const RULE: &str = "Hours are wall time × the cores that a run kept from others, all of the machine where it ran alone, else its \
-                    threads; of a GPU wall time.";
+const RULE: &str = "Core-hours are wall time × the cores that a run occupied: all of the machine if it ran alone, else its \
+                    threads. GPU-hours: wall time.";
 
 /// The table of costs; `None` if the manifest has no price.
 pub(crate) fn cost_section(view: &View<'_>) -> Option<Section> {

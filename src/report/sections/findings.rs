@@ -80,7 +80,7 @@ pub(crate) const RULES: [Rule; 18] = [
     ),
     (
         "nondeterministic",
-        "Runs of one program with one seed have different results, and those of the first count: {}.",
+        "Runs of a program with the same seed gave different results; only the first run’s results are used: {}.",
         |view| named(view, nondeterministic),
     ),
     (
@@ -111,7 +111,7 @@ pub(crate) const RULES: [Rule; 18] = [
     ),
     (
         "one-rank",
-        "Several processes trained together, and only rank 0 was observed: samples and throughput are its own times the number of ranks, \
+        "Several processes trained together, and only rank 0 was observed: samples and throughput are those of rank 0 × the number of ranks, \
          which assumes that each trains on as many samples of its own: {}.",
         |view| named(view, one_rank),
     ),

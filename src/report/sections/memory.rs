@@ -21,7 +21,7 @@ const PARTS: [Part; 4] = [
     ("gradients", "4 bytes × values", |parts| {
         parts.gradient_bytes
     }),
-    ("optimizer", "state and average", |parts| {
+    ("optimizer", "optimizer state and weight average", |parts| {
         parts.optimizer_bytes
     }),
     ("activations", "held for backward", |parts| {

@@ -65,7 +65,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let mut facts = cells.iter().flat_map(|cell| cell.facts());
     let best = if facts.any(|facts| facts.best_loss.is_some()) {
         let loss = column_words(loss_column(view));
-        format!("Best: {loss} over epochs, optimistic as the same data chose the epoch.")
+        format!("Best: lowest {loss} of an epoch, optimistic: chosen on the same data.")
     } else {
         String::new()
     };

@@ -186,7 +186,7 @@ pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<CellColumn<'f, 'a>
 fn no_speed_up(view: &View<'_>, (base, other): (&Cell<'_>, &Cell<'_>), why: &str) -> String {
     let [base, other] = [base, other].map(|cell| view.name(cell, None));
     format!(
-        " No speed-up is shown: the times of no other cell can be divided by those of {base}; {other}, for example: {why}."
+        " No speed-up is shown, because no other cell is comparable with {base}; for example {other}: {why}."
     )
 }
 

@@ -26,7 +26,7 @@ const PARTS: [&str; 6] = [
 
 /// Name of the third of [`PARTS`] for PyTorch programs that Fieldtrial observes: it profiles some of their ordinary
 /// steps.
-const OBSERVED: &str = "steps in no mean (first, profiled), loader start";
+const OBSERVED: &str = "steps left out of means (first, profiled), loader start";
 
 /// The table of shares; `None` if no parts are known.
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {

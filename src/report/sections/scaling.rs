@@ -92,8 +92,8 @@ pub(crate) fn scaling_section(view: &View<'_>) -> Option<Section> {
     ];
     let about = format!(
         "time = factor × samples^exponent, by least squares on the logarithms of the cells' medians: 1 is proportional. Training that ends by itself \
-         after other numbers of epochs grows by both, and is not carried on. n cells, and the exponent's standard error (n − 2 degrees of \
-         freedom; none for two cells). The last column was not measured: it carries the fit on to {BEYOND} times the \
+         after different numbers of epochs: its time depends on both, and is not extrapolated. n cells, and the exponent's standard error (n − 2 degrees of \
+         freedom; none for two cells). The last column was not measured: it extrapolates the fit to {BEYOND} times the \
          largest dataset, with the standard error of a single prediction as a factor."
     );
     let head = ("scaling", "Scaling with the number of samples", about);

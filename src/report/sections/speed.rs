@@ -103,9 +103,9 @@ pub(crate) fn interval_note(view: &View<'_>) -> String {
     }
     let alone = match single[..] {
         [] => "",
-        _ => "; nothing stands below those of a single run (n = 1)",
+        _ => "; none for a single run (n = 1)",
     };
-    format!("below each the {intervals}{alone}")
+    format!("each with its {intervals}{alone}")
 }
 
 /// The setting `measure.until`, if cells were repeated until their intervals were narrow enough.

@@ -28,7 +28,7 @@ impl Status {
     fn text(self) -> &'static str {
         match self {
             Self::Met => "met",
-            Self::NotToldApart => "not told apart: its interval crosses the target",
+            Self::NotToldApart => "undecided: its interval contains the target",
             Self::NotMet => "not met",
         }
     }
@@ -273,7 +273,7 @@ mod tests {
         let speed = set.timings[0].values["samples_per_s"];
         let crossed =
             json!([{"name": "a", "column": "samples_per_s", "min": speed.median, "where": one}]);
-        assert!(status_of(&judged_with(&crossed)).starts_with("not told apart"));
+        assert!(status_of(&judged_with(&crossed)).starts_with("undecided"));
         let gpu =
             json!([{"name": "a", "column": "step_ms", "max": 5, "where": {"device": "cuda"}}]);
         let found = judged_with(&gpu);

@@ -36,8 +36,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
             ms(start_and_stop_ms(view, cell))
         }),
     ];
-    let about =
-        "Of an epoch, medians over the runs of a cell: what workers save, and what they take.";
+    let about = "Per epoch, medians over the runs of a cell: time waited for data, and time to start and stop workers.";
     let head = ("workers", "Loader workers", about.to_owned());
     let table = field::of_cells(view, head, &fields, |cell| waited_ms(cell).is_some());
     Section::table(table).with_sentences(told)

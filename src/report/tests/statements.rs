@@ -263,19 +263,19 @@ fn d14_a_maximum_over_choices_on_the_split_that_chose_says_so() {
             .insert("test_accuracy".into(), Some(accuracy - 0.1));
     }
     let answer = Report::of(&set).answer.sentences;
-    let expected = "Optimistic: it is the best of 7 cells on the validation split, which chose it; on the test split, \
-                    which chose nothing, its accuracy is 0.7600.";
+    let expected = "The best value is optimistic: it was chosen among 7 cells on the same validation split; \
+                    on the test split, which was used for no choice, its accuracy is 0.7600.";
     assert_eq!(answer.last().map(|last| &**last), Some(expected));
     set.plan.report = json!({ "answer": ["best_loss"] });
     let answer = Report::of(&set).answer.sentences.join(" ");
     assert_contains(
         &answer,
-        "the best of 7 cells of up to 4 epochs each on the validation split",
+        "chosen among 7 cells of up to 4 epochs each on the same validation split",
     );
     set.plan.report = json!({ "answer": ["samples_per_s"] });
     let answer = Report::of(&set).answer.sentences.join(" ");
     assert!(
-        !answer.contains("Optimistic"),
+        !answer.contains("optimistic"),
         "a time is no quality: {answer}"
     );
 }

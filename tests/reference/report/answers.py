@@ -46,7 +46,7 @@ def front(c, names, on, of, told, dominated):
 
 
 @kind(r"The data do not show which cell (?:is fastest|has the .+): (\d+)(?: to \d+)? (?:runs?|seeds?) per cell, (\d+) are needed\.$")
-@kind(r"The front is that of medians over (\d+); telling each cell from all others needs (\d+)\.$")
+@kind(r"The front is that of medians over (\d+) values each; a test of a cell against all others needs (\d+)\.$")
 def few(c, n, enough):
     c.count("n", n, min(len(c.values(k, c.decides[0])) for k in c.keys))
     c.count("n that a test needs", enough, needed(len(c.results(c.keys, c.decides[0])) - 1))
@@ -148,8 +148,8 @@ def size(c, name, parameters, flops):
     c.shown_value(flops, row.flops_forward_per_sample + row.flops_backward_per_sample)
 
 
-@kind(r"Optimistic: it is the best of (\d+) (cells|trials)(?: of up to (\d+) epochs each)? on the (\w+) split, which chose it"
-      r"(?:; on the test split, which chose nothing, its (.+?) is ([^,]+?)((?:, that of \S+ [^,]+?)*))?\.(?: Each trial ran once: best\.toml trains the best anew\.)?$")
+@kind(r"The best value is optimistic: it was chosen among (\d+) (cells|trials)(?: of up to (\d+) epochs each)? on the same (\w+) split"
+      r"(?:; on the test split, which was used for no choice, its (.+?) is ([^,]+?)((?:, that of \S+ [^,]+?)*))?\.(?: Each trial ran once: best\.toml trains the best anew\.)?$")
 def optimistic(c, number, what, epochs, split, name, value, others):
     key = c.best_trials()[0] if c.is_search else c.ranking(c.decides[0])[0]
     c.count(what, number, len(c.all_trials()) if what == "trials" else len(c.keys))
@@ -338,7 +338,7 @@ def baselines(c, scope, split, metric, told, verdict, best):
         c.count("most values of a baseline", "1", max(of.nunique() for of in own.values()))
 
 
-@kind(r"(?:Of (\d+) predictions of (.+?): (.+)|(.+): (confirmed(?=.+ meets )|unclear(?=.+ contains both )|refuted(?=.+ lies outside )): measured (.+); the measured interval .+)\.$")
+@kind(r"(?:Of (\d+) predictions of (.+?): (.+)|(.+): (confirmed(?=.+ overlaps )|unclear(?=.+ allows both )|refuted(?=.+ lies outside )): measured (.+); the measured interval .+)\.$")
 def predictions(c, number, name, groups, one, said, measured):
     all_of = [(p, *c.predicted(p)) for p in c.plan["report"]["predictions"]]
     if one:

@@ -3,7 +3,7 @@
 from check import kind
 
 
-@kind(r"(.+?): From batch size (\d+) on \((.+ samples/s) \((.+)\)\) larger ones that were measured bring at most 5 % \(n = (\d+)\)(?:; (\d+) is not told from it)?\.$")
+@kind(r"(.+?): Beyond batch size (\d+) \((.+ samples/s) \((.+)\)\), larger measured sizes bring at most 5 % more \(n = (\d+)\)(?:; (\d+) is not distinguishable from it)?\.$")
 def knee(c, precision, size, value, ends, n, also):
     cells = c.sizes_of_batch(precision)
     speed = {size: c.values(key, "samples_per_s") for size, key in cells.items()}

@@ -38,7 +38,7 @@ def speed_up(c, name, before, after, ratio, *pruned):
         c.count("pruned", part, (folder.all_trials().status == "pruned").sum())
 
 
-@kind(r"The best here, (.+), was found after (.+); the best there, (.+), after (.+)\.$")
+@kind(r"The best of this search, (.+), was found after (.+); that of the sequential one, (.+), after (.+)\.$")
 def sooner(c, here, after, there, before):
     other = Folder(c.path.parent / f"{c.name}-sequential")
     for folder, value, time in [(c.folder, here, after), (other, there, before)]:

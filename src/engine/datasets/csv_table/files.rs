@@ -101,7 +101,7 @@ pub(super) fn column_orders(
     faults.help = Some(
         "the files of a table have the same columns, in any order; or name fewer files".to_owned(),
     );
-    let what = "has the header that all files of the table need, which is not so";
+    let what = "has a header that all files of the table must share; it differs";
     let first = files.first().map_or(Path::new(""), |file| &file.path);
     faults.into_result(first, what)?;
     Ok(orders)

@@ -128,7 +128,7 @@ impl CsvGuess {
         }
         if guess.features.is_empty() {
             return Err(DatasetError::Mismatch(format!(
-                "`{paths}` has no column that tells of `{}`",
+                "`{paths}` has no column from which to predict `{}`",
                 guess.targets.join("`, `")
             )));
         }
@@ -289,7 +289,7 @@ fn same<'c>(columns: &'c [Column], place: usize, targets: &[usize]) -> Option<&'
 
 fn too_many_classes(paths: &FilePaths, name: &str, why: &str) -> DatasetError {
     DatasetError::Mismatch(format!(
-        "the column `{name}` of `{paths}` is neither a number nor a class ({why}): name another one by `--target`, or make numbers or fewer kinds of its texts"
+        "the column `{name}` of `{paths}` is neither a number nor a class ({why}): choose another one with `--target`, or turn its texts into numbers or into fewer classes"
     ))
 }
 
@@ -327,7 +327,7 @@ fn together<'c>(
         return Ok((false, "numbers in each of several columns".to_owned()));
     }
     Err(DatasetError::Mismatch(format!(
-        "several targets are all numbers, or all 0 and 1 as labels are; other texts are in `{}`: predict classes by a target of their own",
+        "several targets must all be numbers, or all be labels of 0 and 1, but `{}` has text: predict a class as the only target",
         texts.join("`, `")
     )))
 }

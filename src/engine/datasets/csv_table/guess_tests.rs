@@ -140,7 +140,7 @@ fn texts_of_nearly_as_many_kinds_as_rows_are_no_classes() {
     let error = guess("a,price", |row| format!("{row},p{row}\n"))
         .unwrap_err()
         .to_string();
-    let part = "is neither a number nor a class (text, of 40 kinds in 40 rows): name another one by `--target`";
+    let part = "is neither a number nor a class (text, of 40 kinds in 40 rows): choose another one with `--target`";
     assert!(error.contains(part), "{error}");
 }
 

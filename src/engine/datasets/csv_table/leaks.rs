@@ -178,7 +178,7 @@ fn counts_rows(raw: &Raw) -> Option<String> {
     let values = match raw {
         Raw::Kinds(kinds) => {
             let is_name = kinds.names.len() == rows;
-            return is_name.then(|| "is another kind in every row".to_owned());
+            return is_name.then(|| "has a different value in every row".to_owned());
         }
         Raw::Numbers(values) => values,
     };
@@ -205,9 +205,7 @@ fn tells(raw: &Raw, target: &Target<'_>, name: &str) -> Option<String> {
     if let (Raw::Numbers(values), Target::Numbers(targets)) = (raw, target)
         && r_squared(values, targets) >= SAME
     {
-        return Some(format!(
-            "is the target `{name}` but for a factor and a constant"
-        ));
+        return Some(format!("is a linear function of the target `{name}`"));
     }
     let most = MAX_CATEGORIES.min(raw.rows() / MOST_VALUES);
     let mut of_value: HashMap<u32, u32> = HashMap::new();
@@ -221,7 +219,7 @@ fn tells(raw: &Raw, target: &Target<'_>, name: &str) -> Option<String> {
     let is_constant = of_value.values().all(|target| target == first);
     let values = count(of_value.len(), "value");
     (!is_constant).then(|| {
-        format!("determines the target `{name}`: rows that are equal in it ({values}) have equal targets")
+        format!("determines the target `{name}`: each of its {values} occurs with one target only")
     })
 }
 
@@ -317,7 +315,7 @@ mod tests {
         });
         let expected = [
             "`row id` counts the rows; `ignore = [\"row id\"]` leaves it out",
-            "`name` is another kind in every row; `ignore = [\"name\"]` leaves it out",
+            "`name` has a different value in every row; `ignore = [\"name\"]` leaves it out",
         ];
         assert_eq!(found, expected);
     }
@@ -330,16 +328,16 @@ mod tests {
         };
         let found = of("euro,x,y", row, |_| ());
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("`euro` is the target `y` but for"));
+        assert!(found[0].starts_with("`euro` is a linear function of the target `y`"));
         let row = |row: usize| format!("k{},{},c{}\n", row % 5, row * 13 % 41, row % 5 / 3);
         let found = of("code,x,y", row, |spec| {
             spec.classes = true;
             spec.columns = columns("code = { category = true }");
         });
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(
-            found[0].contains("determines the target `y`: rows that are equal in it (5 values)")
-        );
+        assert!(found[0].contains(
+            "determines the target `y`: each of its 5 values occurs with one target only"
+        ));
     }
 
     #[test]

@@ -171,7 +171,7 @@ fn without_rule(error: DatasetError) -> DatasetError {
     }
     DatasetError::Damaged {
         path,
-        what: "is not like the rows that the model was trained on",
+        what: "has values that the model cannot read",
         faults,
     }
 }
@@ -294,7 +294,7 @@ impl<E> Parts<'_, E> {
         let new = self.new_texts.iter().filter(|(_, texts)| !texts.is_empty());
         for (column, texts) in new {
             remarks.push(format!(
-                "column `{}` has {} that no training row had; the model sees none of its kinds there",
+                "column `{}` has {} that no training row had; the model treats them as none of its categories",
                 self.layout.names[*column],
                 named(texts, "kind")
             ));
@@ -302,7 +302,7 @@ impl<E> Parts<'_, E> {
         let read = rows.last().map_or(0, |last| *last as usize + 1);
         if read > rows.len() {
             remarks.push(format!(
-                "{} left out: a value is missing that `missing = \"leave-out\"` asks for",
+                "{} left out: no value in a column with `missing = \"leave-out\"`",
                 count(read - rows.len(), "row")
             ));
         }

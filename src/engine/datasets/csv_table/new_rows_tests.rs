@@ -97,7 +97,7 @@ fn a_kind_that_no_training_row_has_is_none_of_them_and_is_said() {
     assert_eq!(
         remarks,
         [
-            "column `paint` has 1 kind in 2 rows (`pink`) that no training row had; the model sees none of its kinds there"
+            "column `paint` has 1 kind in 2 rows (`pink`) that no training row had; the model treats them as none of its categories"
         ]
     );
 }
@@ -112,7 +112,7 @@ fn what_is_not_like_the_training_rows_is_named_all_at_once() {
     );
     let text = message("paint,sold,area,rooms\nred,soon,1,\nblue,01.03.2021,big,2\n");
     for part in [
-        "`new.csv` is not like the rows that the model was trained on in 3 places",
+        "`new.csv` has values that the model cannot read in 3 places",
         "line 2, column 2 (`sold`): `soon` is not a date of the form `%d.%m.%Y`",
         "line 2, column 4 (`rooms`): nothing there",
         "line 3, column 3 (`area`): `big` is not a number",

@@ -66,7 +66,7 @@ impl Scanned {
             };
             if used == 0 && read > 0 {
                 return Err(DatasetError::Mismatch(format!(
-                    "every row of `{shown}` is left out, as a value with `missing = \"leave-out\"` is missing"
+                    "every row of `{shown}` is left out: each lacks a value in a column with `missing = \"leave-out\"`"
                 )));
             }
             if !named.is_empty() {

@@ -203,7 +203,7 @@ impl Column {
         let is_distinct = self.values.len() == rows.min(MOST_VALUES + 1) && !self.has_fraction;
         match () {
             () if is_counting && self.no_number == 0 => Some("counts the rows"),
-            () if self.is_named_id() && is_distinct => Some("another one in every row"),
+            () if self.is_named_id() && is_distinct => Some("a different value in every row"),
             () => None,
         }
     }

@@ -211,7 +211,7 @@ impl Labels<'_> {
             classes = trained.map(|((class, _), _)| (class.as_str(), 0)).collect();
             for (class, line) in &rows.classes {
                 if !classes.contains_key(class.as_str()) {
-                    let reason = format!("`{class}` is the class of no image to train on");
+                    let reason = format!("no training image has the class `{class}`");
                     let column = self.targets[0];
                     rows.faults.add(|| (self.place(*line, column), reason));
                 }

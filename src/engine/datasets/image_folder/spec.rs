@@ -163,7 +163,7 @@ impl ImageFolderSpec {
             }
             None if self.classes => "`classes` is for a column of `labels`, which is not set",
             Some(_) if self.generate.is_some() => {
-                "`labels` are of images that are there, `generate` writes others"
+                "`labels` describe existing images, but `generate` makes new ones: set only one of them"
             }
             _ => return Ok(()),
         };

@@ -276,7 +276,7 @@ impl CommandSpec {
         let mistake = |name: &String| {
             let path = ["parameters".to_owned(), name.clone()];
             let message =
-                format!("`{name}` does not reach the program, whose results are read by `scrape`");
+                format!("the program is not given `{name}`: with `scrape` it reads no order file");
             let help =
                 format!("name it in `run`: `\"--{name}={{{name}}}\"`, or use `pass = \"flags\"`");
             Mistake::new(&path, message).of_key().help(help)
@@ -340,7 +340,7 @@ mod tests {
             "metrics": { "loss": { "better": "lower" } }, "scrape": { "loss": "(.)" },
         }));
         let expected =
-            "parameters.lr: `lr` does not reach the program, whose results are read by `scrape`";
+            "parameters.lr: the program is not given `lr`: with `scrape` it reads no order file";
         assert_eq!(found, [expected]);
     }
 

@@ -43,7 +43,9 @@ impl Layer {
             LayerKind::BatchNorm { .. } | LayerKind::LayerNorm { .. } => 8.0 * output,
             LayerKind::GroupNorm { .. } => 6.0 * output,
             LayerKind::RmsNorm { .. } => 4.0 * output,
-            LayerKind::Activation { function } => function.flop().0 as f64 * output,
+            LayerKind::Activation { function } => {
+                function.forward_backward_flop().0 as f64 * output
+            }
             LayerKind::Residual { .. } => inner() + output,
             LayerKind::Parallel { branches, join } => {
                 let joins = match join {

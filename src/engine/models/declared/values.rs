@@ -95,10 +95,7 @@ impl Expander<'_> {
                 Some(form) => format!("there is no `{name}` of {form}"),
                 None => format!("there is no `{name}`"),
             },
-            name => format!(
-                "there is no `{name}` of {}, which the dataset has",
-                self.data
-            ),
+            name => format!("`{name}` does not exist: the dataset has {}", self.data),
         })
     }
 

@@ -146,7 +146,7 @@ fn dense_flops(inputs: usize, outputs: usize) -> f64 {
 }
 
 fn swish_flops(values: usize) -> f64 {
-    (Activation::Silu.flop().0 * values) as f64
+    (Activation::Silu.forward_backward_flop().0 * values) as f64
 }
 
 /// Floating-point operations of [`DenseNorm`] per row: the layer norm has 8 for each value.

@@ -110,7 +110,7 @@ impl EquilibriumSpec {
             EquilibriumAttention::Linear => 9.0 * d,
             EquilibriumAttention::Softmax => 4.0 * d + 5.0 * self.heads() as f64,
         };
-        let activation = |kind: Activation| kind.flop().0 as f64 * 4.0 * d;
+        let activation = |kind: Activation| kind.forward_backward_flop().0 as f64 * 4.0 * d;
         let (read, block) = if self.symmetric {
             let back = 2.0 * d * d + d + 8.0 * d * d + 6.0 * d;
             let inner = linear(d, d) + linear(d, 4.0 * d) + activation(Activation::Tanh);

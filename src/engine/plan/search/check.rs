@@ -167,7 +167,7 @@ fn idle(search: &SearchSpec, table: &Table) -> Option<Diagnostic> {
                 format!("at most {most} trials of a study run at one time"),
             )
             .help(format!(
-                "trials wait for those {most} before them: raise `lag`"
+                "each trial waits for the one {most} before it; a larger `lag` lets more run at one time"
             ))
     })
 }

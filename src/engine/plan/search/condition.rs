@@ -39,7 +39,9 @@ pub(super) fn read_condition(
     for (key, node) in table.flat() {
         let nodes = node.alternatives();
         if nodes.is_empty() {
-            let mistake = Diagnostic::error(format!("parameter `{name}` exists nowhere"));
+            let mistake = Diagnostic::error(format!(
+                "parameter `{name}` is never used: a condition in `when` has no values"
+            ));
             mistakes.push(mistake.at(node.place, "no value"));
             continue;
         }

@@ -68,7 +68,7 @@ impl SelectionSpec {
         }
         let weights = [self.gradient, self.ablation, self.hit_rate];
         (weights.iter().all(|weight| *weight == 0.0))
-            .then(|| "`validation.selection` gives no score a weight".to_owned())
+            .then(|| "all weights in `validation.selection` are 0".to_owned())
     }
 }
 
@@ -77,13 +77,13 @@ impl SelectionSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct VerificationSpec {
-    /// Events of the validation split (of the training split where there is none).
+    /// Number of verified events, from the validation split (without one, from the training split).
     #[schemars(range(min = 1))]
     pub events: usize,
     /// Steps of DDIM, spread evenly over the diffusion steps.
     #[schemars(range(min = 1))]
     pub ddim_steps: usize,
-    /// Events that are drawn several times, for the consistency.
+    /// Number of events that are sampled `draws` times each, for the score of consistency.
     #[schemars(range(min = 1))]
     pub consistency_events: usize,
     /// Number of draws of each event.

@@ -3,13 +3,13 @@
 use super::classifier::{Classifier, Labelled};
 use crate::device::Buffer;
 use crate::measure::{Phase, Profiler, Stopwatch};
-use crate::ops::{Kernels, Pass, Result, Var, Work, blend, cross_entropy, mse};
+use crate::ops::{Flops, Kernels, Pass, Result, Var, blend, cross_entropy, mse};
 use crate::tasks::MicroStepResult;
 
 struct Phases<D: Kernels> {
     free: Var<D>,
     nudged: Var<D>,
-    work: Work,
+    work: Flops,
 }
 
 impl<D: Kernels> Classifier<D> {

@@ -3,7 +3,7 @@
 use super::classifier::{Classifier, Labelled};
 use crate::device::Buffer;
 use crate::measure::{Phase, Stopwatch};
-use crate::ops::{Kernels, Pass, Result, Work, cross_entropy};
+use crate::ops::{Flops, Kernels, Pass, Result, cross_entropy};
 use crate::tasks::MicroStepResult;
 
 impl<D: Kernels> Classifier<D> {
@@ -25,6 +25,6 @@ impl<D: Kernels> Classifier<D> {
         let loss = cross_entropy(&mut pass, &logits, &inputs.labels)?;
         // Dropped before the backward pass, so that it can free each value after its last use.
         drop((source, start, solved, logits));
-        MicroStepResult::of(pass, loss, loss_grad, Work::default(), watch)
+        MicroStepResult::of(pass, loss, loss_grad, Flops::default(), watch)
     }
 }

@@ -242,6 +242,6 @@ fn members_that_cannot_be_averaged_are_told_in_one_sentence() {
     let paths = trained(folder.path(), paths);
     assert_eq!(
         reason_of(&[&paths]),
-        "there is no ensemble of models `canned-net`: the mean of the samples that they draw is none"
+        "models `canned-net` cannot form an ensemble: the samples that they draw cannot be averaged"
     );
 }

@@ -65,7 +65,7 @@ fn throttles(reasons: ThrottleReasons) -> Vec<&'static str> {
 pub fn inventory(library: &Path) -> Result<Inventory, String> {
     let nvml = open(library)?;
     let count = nvml.device_count();
-    let count = count.map_err(|error| format!("NVML counts no GPUs: {error}"))?;
+    let count = count.map_err(|error| format!("NVML cannot count the GPUs: {error}"))?;
     let gpus = (0..count).map(|index| nvml.device_by_index(index));
     Ok(Inventory {
         driver: nvml.sys_driver_version().ok(),

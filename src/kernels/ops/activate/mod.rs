@@ -5,7 +5,8 @@
 //! standard normal (exact, by `erf`); `sigmoid`: `1 / (1 + e⁻ˣ)`; `leaky_relu`: `x` above 0, else `0.01 x`; `softplus`:
 //! `ln(1 + eˣ)`.
 //! # Work
-//! [`Activation::flop`] per value, but backward of `tanh` and `sigmoid` takes 3: it starts from the result.
+//! [`Activation::forward_backward_flop`] per value, but backward of `tanh` and `sigmoid` takes 3: it starts from the
+//! result.
 //! # Source
 //! PyTorch's functions of these names in `torch.nn.functional`, with their default options.
 
@@ -13,7 +14,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Activation, GradSlots, Kernels, Op, Pass, Result, Var, Work};
+use super::{Activation, Flops, GradSlots, Kernels, Op, Pass, Result, Var};
 use crate::device::{Backend, Buffer};
 
 /// Activations on one device.
@@ -50,10 +51,14 @@ pub fn activate<D: Kernels>(
     let data = pass.device().activate(x.data(), activation)?;
     let n = x.shape().len();
     let (forward, backward) = match activation {
-        Activation::Tanh | Activation::Sigmoid => (activation.flop().0, 3),
-        _ => activation.flop(),
+        Activation::Tanh | Activation::Sigmoid => (activation.forward_backward_flop().0, 3),
+        _ => activation.forward_backward_flop(),
     };
-    let op = Op::new(activation.name(), Work::new(forward * n, backward * n), [x]);
+    let op = Op::new(
+        activation.name(),
+        Flops::new(forward * n, backward * n),
+        [x],
+    );
     pass.record_op_keeping(op, data, x.shape(), |_, y| {
         let by_result = activation.has_slope_from_result();
         let kept = if by_result { y.clone() } else { x.clone() };

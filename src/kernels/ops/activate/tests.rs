@@ -159,5 +159,5 @@ fn the_identity_records_nothing() {
     let mut pass = Pass::recording(&device);
     let y = activate(&mut pass, &x.leaf(&device).unwrap(), Activation::Identity).unwrap();
     assert_eq!(y.to_host(&device).unwrap(), [1.0, 2.0]);
-    assert_eq!(pass.work(), Work::default());
+    assert_eq!(pass.work(), Flops::default());
 }

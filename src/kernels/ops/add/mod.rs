@@ -11,7 +11,7 @@ mod cuda;
 
 use super::slots::{found, owe};
 use super::var::Token;
-use super::{Activation, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
+use super::{Activation, Flops, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var};
 use crate::device::{Backend, Buffer};
 
 /// Kernels of [`add`], [`add_silu`] and [`add_tanh`] on one device.
@@ -111,10 +111,10 @@ fn activated_sum<D: Kernels>(
         needs_grad && activation != Activation::Identity,
     )?;
     let before = before.map(PooledBuffer::<D>::new);
-    let (forward, backward) = activation.flop();
+    let (forward, backward) = activation.forward_backward_flop();
     let inputs = usize::from(a.needs_grad()) + usize::from(b.needs_grad());
     let n = a.shape().len();
-    let work = Work::new((1 + forward) * n, (inputs + backward) * n);
+    let work = Flops::new((1 + forward) * n, (inputs + backward) * n);
     let (saved_a, saved_b) = (a.without_values(&device)?, b.without_values(&device)?);
     let op = Op::new(name, work, [a, b]);
     pass.record_op_owned(op, data, a.shape(), move |slots, grad_output| {

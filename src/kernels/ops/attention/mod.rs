@@ -7,7 +7,7 @@ mod rows;
 
 use super::dropout::check_probability;
 use super::gemm::Accumulate;
-use super::{Kernels, Mask, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
+use super::{Flops, Kernels, Mask, Op, OpError, Pass, PooledBuffer, Result, Var};
 use crate::device::{Backend, Buffer};
 
 /// Hyperparameters of self-attention, that is, attention within one sequence.
@@ -50,12 +50,12 @@ impl AttentionSize {
 
     /// FLOPs. Products: forward two, backward four, each with 2 FLOPs per pair of positions and feature. Softmax: 5 per
     /// score forward (scale, shift, exp, sum, quotient) and 5 backward. Dropout: 1 more per score in both.
-    fn work(self, drops: bool) -> Work {
+    fn work(self, drops: bool) -> Flops {
         let t = self.positions;
         let pairs = self.batch * if self.causal { t * (t + 1) / 2 } else { t * t };
         let product = 2 * pairs * self.features;
         let softmax = (5 + usize::from(drops)) * pairs * self.heads;
-        Work::new(2 * product + softmax, 4 * product + softmax)
+        Flops::new(2 * product + softmax, 4 * product + softmax)
     }
 }
 

@@ -117,11 +117,11 @@ fn causal_work_is_that_of_half_the_pairs() {
     let pairs = 2 * (4 * 5 / 2);
     assert_eq!(
         size.work(false),
-        Work::new(pairs * (4 * 6 + 5 * 3), pairs * (8 * 6 + 5 * 3))
+        Flops::new(pairs * (4 * 6 + 5 * 3), pairs * (8 * 6 + 5 * 3))
     );
     assert_eq!(
         size.work(true),
-        Work::new(pairs * (4 * 6 + 6 * 3), pairs * (8 * 6 + 6 * 3))
+        Flops::new(pairs * (4 * 6 + 6 * 3), pairs * (8 * 6 + 6 * 3))
     );
 }
 

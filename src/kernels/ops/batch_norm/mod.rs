@@ -17,7 +17,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Activation, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
+use super::{Activation, Flops, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var};
 use crate::device::{Backend, Buffer};
 
 /// The size of a batch norm's input.
@@ -198,9 +198,9 @@ fn normalised<D: Kernels>(
     let values = BatchNormInputs::new([x, gamma, beta], [&mean, &rstd], shift, activation);
     let device = pass.device().clone();
     let data = device.batch_norm(&values, pass.is_recording())?;
-    let (forward, backward) = activation.flop();
+    let (forward, backward) = activation.forward_backward_flop();
     let (n, more) = (x.shape().len(), usize::from(shift.is_some()));
-    let work = Work::new((8 + more + forward) * n, (10 + more + backward) * n);
+    let work = Flops::new((8 + more + forward) * n, (10 + more + backward) * n);
     let inputs: Vec<&Var<D>> = [x, gamma, beta].into_iter().chain(shift).collect();
     let by_result = activation.has_slope_from_result();
     // The derivatives of the other activations are computed from the value before the activation, which includes the

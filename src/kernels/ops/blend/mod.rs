@@ -4,7 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, Result, Var};
 use crate::device::{Backend, Buffer};
 
 /// Kernels of [`blend`] and [`distance`] on one device. All buffers of one call have the same length.
@@ -38,7 +38,7 @@ pub fn blend<D: Kernels>(
         (x.without_values(device)?, a),
         (z.without_values(device)?, b),
     ];
-    let work = Work::new(3 * n, 2 * inputs * n);
+    let work = Flops::new(3 * n, 2 * inputs * n);
     let op = Op::new("blend", work, [x, z]);
     pass.record_op(op, data, x.shape(), move |slots, grad_output| {
         let device = slots.device().clone();
@@ -60,7 +60,7 @@ pub fn blend<D: Kernels>(
 pub fn distance<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, z: &Var<D>) -> Result<f64> {
     same_shape("distance", x, z)?;
     let distance = pass.device().distance(x.data(), z.data())?;
-    let work = Work::new(3 * x.shape().len(), 0);
+    let work = Flops::new(3 * x.shape().len(), 0);
     pass.count("distance", work, 0, &[x, z]);
     Ok(distance)
 }

@@ -1,7 +1,7 @@
 //! [`mean_positions`]: the mean over pixels or tokens.
 
 use crate::ops::gemm::Accumulate;
-use crate::ops::{Kernels, Op, OpError, Pass, Result, Var, Work};
+use crate::ops::{Flops, Kernels, Op, OpError, Pass, Result, Var};
 
 /// The mean over everything between batch and innermost dimension: over the pixels of an image, over tokens.
 ///
@@ -26,7 +26,7 @@ pub fn mean_positions<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<
     let mut y = device.uninit_buffer(batch * channels)?;
     device.sum_positions(x.data(), None, dims, factor, (&mut y, Accumulate::Replace))?;
     let token = x.clone();
-    let op = Op::new("mean", Work::new(shape.len(), shape.len()), [x]);
+    let op = Op::new("mean", Flops::new(shape.len(), shape.len()), [x]);
     pass.record_op(op, y, [batch, channels], move |slots, dy| {
         let device = slots.device().clone();
         device.spread(dy, dims, factor, slots.entry(&token)?)

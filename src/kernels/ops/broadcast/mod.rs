@@ -10,7 +10,7 @@ mod mean;
 pub use mean::mean_positions;
 
 use super::gemm::Accumulate;
-use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, Result, Var};
 use crate::device::{Backend, Buffer};
 
 /// How a row is combined with the values at a position.
@@ -92,7 +92,7 @@ pub fn broadcast<D: Kernels>(
         Combine::Multiply => 2 * needed(y),
     };
     let (own, other) = (x.clone(), y.clone());
-    let op = Op::new(name, Work::new(n, needed(x) + of_y), [x, y]);
+    let op = Op::new(name, Flops::new(n, needed(x) + of_y), [x, y]);
     pass.record_op_owned(op, data, x.shape(), move |slots, dz| {
         let device = slots.device().clone();
         if other.needs_grad() {

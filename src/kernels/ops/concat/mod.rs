@@ -12,7 +12,7 @@ mod cpu;
 mod cuda;
 
 use super::gemm::Accumulate;
-use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, Result, Var};
 use crate::device::{Backend, Buffer};
 
 /// Kernels of [`concat()`] on one device.
@@ -52,7 +52,7 @@ pub fn concat<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<
         a.without_values(pass.device())?,
         b.without_values(pass.device())?,
     );
-    let op = Op::new("concat", Work::new(0, shape.len()), [a, b]);
+    let op = Op::new("concat", Flops::new(0, shape.len()), [a, b]);
     pass.record_op(op, data, shape, move |slots, grad_output| {
         let device = slots.device().clone();
         for (input, offset, width) in [(&saved_a, 0, wa), (&saved_b, wa, wb)] {

@@ -13,7 +13,7 @@ mod updates;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Kernels, Op, OpError, Pass, Result, Shape, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, Result, Shape, Var};
 pub use cases::cases;
 #[cfg(test)]
 pub(super) use updates::SingleParameterModel;
@@ -330,7 +330,7 @@ pub(super) fn weighted_sum<D: Kernels>(
     let terms = values.iter().zip(&weights);
     let sum: f64 = terms.map(|(v, w)| f64::from(*v) * f64::from(*w)).sum();
     let (data, saved) = (device.upload(vec![sum as f32])?, output.clone());
-    let op = Op::new("weighted_sum", Work::default(), [output]);
+    let op = Op::new("weighted_sum", Flops::default(), [output]);
     pass.record_op(op, data, [1], move |slots, _| {
         slots.put(&saved, device.upload(weights)?)
     })

@@ -34,7 +34,7 @@ pub use algorithm::{ConvAlgorithm, take_used_algorithms};
 
 use super::gemm::Accumulate;
 use super::{
-    Activation, Kernels, Op, OpError, Pass, PooledBuffer, Result, Shape, Var, Work, linear,
+    Activation, Flops, Kernels, Op, OpError, Pass, PooledBuffer, Result, Shape, Var, linear,
 };
 use crate::device::{Arithmetic, Backend, Buffer, cpu_arithmetic};
 
@@ -210,7 +210,7 @@ pub fn conv2d_with_algorithm<D: Kernels>(
     } else {
         0
     };
-    let work = Work::new(size.flop() + biased, products * size.flop() + biased);
+    let work = Flops::new(size.flop() + biased, products * size.flop() + biased);
     let op = Op::new("conv2d", work, &inputs);
     pass.record_op_owned(op, data, size.output_shape(), move |slots, grad_output| {
         let grad_output = &PooledBuffer::<D>::new(grad_output);

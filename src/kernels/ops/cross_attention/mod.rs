@@ -6,7 +6,7 @@ mod cuda;
 mod long;
 mod short;
 
-use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, Result, Var};
 use crate::device::{Backend, Buffer};
 
 /// Value added to the sum of weights of linear attention, against division by 0.
@@ -57,7 +57,7 @@ impl CrossAttentionSize {
         self.kind == AttentionKind::Linear && 2 * n * m > (n + m) * (d + 1)
     }
 
-    pub(in crate::ops) fn work(self) -> Work {
+    pub(in crate::ops) fn work(self) -> Flops {
         let (n, m, d) = (self.queries, self.keys, self.head_width());
         let heads = self.batch * self.heads;
         let products = if self.sums_keys_first() {
@@ -69,7 +69,7 @@ impl CrossAttentionSize {
             AttentionKind::Softmax => 5 * n * m,
             AttentionKind::Linear => 2 * (n + m) * d + n * d,
         };
-        Work::new(
+        Flops::new(
             heads * (products + elementwise),
             heads * (2 * products + elementwise),
         )

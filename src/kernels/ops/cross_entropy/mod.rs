@@ -7,7 +7,7 @@ mod targets;
 
 pub use targets::{ClassTargetWeights, ClassTargets, CrossEntropyOptions};
 
-use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, Result, Var};
 use crate::device::{Backend, Buffer};
 use crate::ops::gemm::Accumulate;
 
@@ -83,8 +83,8 @@ pub fn cross_entropy_with_targets<D: Kernels>(
     let values = logits.shape().len();
     let input = logits.clone();
     let work = match &targets.shares {
-        Some(shares) if shares.spread_sum > 0.0 => Work::new(8 * values, 4 * values),
-        _ => Work::new(5 * values, 3 * values),
+        Some(shares) if shares.spread_sum > 0.0 => Flops::new(8 * values, 4 * values),
+        _ => Flops::new(5 * values, 3 * values),
     };
     let op = Op::new("cross_entropy", work, [logits]);
     pass.record_op(op, loss, [1], move |grads, dy| {

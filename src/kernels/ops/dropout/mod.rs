@@ -7,7 +7,7 @@ mod philox;
 
 use rand::RngCore;
 
-use super::{GradSlots, Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Flops, GradSlots, Kernels, Op, OpError, Pass, Result, Var};
 use crate::device::{Backend, Buffer};
 
 /// A mask as a function of the index: value i is kept if word i of the random stream of `key` is at least `threshold`.
@@ -68,7 +68,7 @@ pub fn dropout<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, p: f32) -> Result<Var
     };
     let y = pass.device().dropout(x.data(), mask)?;
     let (values, input) = (x.shape().len(), x.without_values(pass.device())?);
-    let op = Op::new("dropout", Work::new(values, values), [x]);
+    let op = Op::new("dropout", Flops::new(values, values), [x]);
     pass.record_op_owned(op, y, x.shape(), move |grads, dy| {
         let device = grads.device().clone();
         device.dropout_backward(mask, dy, (&input, grads))

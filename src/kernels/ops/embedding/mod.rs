@@ -4,7 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, Result, Var};
 use crate::device::{Backend, Buffer};
 
 /// Kernels of [`embedding`] on one device.
@@ -53,7 +53,7 @@ pub fn embedding<D: Kernels>(
     let y = pass.device().embedding(table.data(), features, indices)?;
     let (input, indices) = (table.clone(), indices.to_vec());
     let values = indices.len() * features;
-    let op = Op::new("embedding", Work::new(0, values), [table]);
+    let op = Op::new("embedding", Flops::new(0, values), [table]);
     pass.record_op(op, y, [indices.len(), features], move |grads, dy| {
         let device = grads.device().clone();
         device.embedding_backward(features, &indices, dy, grads.of(&input)?)

@@ -18,7 +18,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{GradSlots, Kernels, Op, OpError, Pass, Result, Shape, Var, Work};
+use super::{Flops, GradSlots, Kernels, Op, OpError, Pass, Result, Shape, Var};
 use crate::device::{Backend, Buffer};
 
 /// The sizes of an Euler–Maruyama simulation.
@@ -114,7 +114,7 @@ pub fn euler_maruyama<D: Kernels>(
         .collect();
     let op = Op::new(
         "euler_maruyama",
-        Work::new(size.forward_flop(), size.backward_flop()),
+        Flops::new(size.forward_flop(), size.backward_flop()),
         &differentiable,
     );
     pass.record_op(op, path, [size.batch, size.steps], move |slots, grad| {

@@ -22,8 +22,8 @@ mod gradients;
 mod lanes;
 
 use super::{
-    Activation, AttentionKind, CrossAttentionSize, Kernels, Op, OpError, Pass, Result, Shape, Var,
-    Work,
+    Activation, AttentionKind, CrossAttentionSize, Flops, Kernels, Op, OpError, Pass, Result,
+    Shape, Var,
 };
 use crate::device::{Backend, Buffer};
 
@@ -193,7 +193,7 @@ pub fn fixed_point<D: Kernels>(
     let work = work(problem, iterations);
     let Some(saved) = solution.saved else {
         let (work, len) = (
-            Work {
+            Flops {
                 backward: 0,
                 ..work
             },
@@ -274,7 +274,7 @@ fn check_nudging<D: Backend>(nudging: &Nudging<'_, D>, batch: usize, d: usize) -
     Err(OpError::shape("fixed_point", message))
 }
 
-fn work<D: Backend>(problem: &FixedPoint<'_, D>, iterations: usize) -> Work {
+fn work<D: Backend>(problem: &FixedPoint<'_, D>, iterations: usize) -> Flops {
     let (shape, block) = (problem.start.shape(), problem.block);
     let (n, d, f) = (shape.len(), shape.last(), block.hidden());
     let (batch, rows) = (n / d, n / d * f);
@@ -288,19 +288,19 @@ fn work<D: Backend>(problem: &FixedPoint<'_, D>, iterations: usize) -> Work {
     };
     let attention = attention.work();
     let products = 2 * n * d + 2 * n * d + 2 * rows * d + 2 * rows * d;
-    let (gelu, gelu_backward) = Activation::Gelu.flop();
+    let (gelu, gelu_backward) = Activation::Gelu.forward_backward_flop();
     // The three norms; then the biases and residuals of q, out, ff2 and ff1.
     let forward = 3 * 8 * n + products + 5 * n + rows + gelu * rows;
     let backward = 3 * 15 * n + 2 * products + 5 * n + rows + gelu_backward * rows;
     let damping = usize::from(problem.damping.is_some());
-    let mut one = Work::new(forward + damping * 6 * n, backward + damping * 4 * n);
+    let mut one = Flops::new(forward + damping * 6 * n, backward + damping * 4 * n);
     one += attention;
     if let Some(nudging) = &problem.nudging {
         let values = batch * nudging.head[1].shape().len();
-        one += Work::new(4 * values * d + 9 * values + n, 0);
+        one += Flops::new(4 * values * d + 9 * values + n, 0);
     }
     let times = iterations as u64;
-    let mut all = Work {
+    let mut all = Flops {
         forward: times * one.forward,
         backward: times * one.backward,
     };

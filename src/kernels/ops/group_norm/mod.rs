@@ -17,7 +17,7 @@ mod cuda;
 pub(in crate::ops) mod moments;
 pub(in crate::ops) mod sample;
 
-use super::{Activation, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
+use super::{Activation, Flops, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var};
 use crate::device::{Backend, Buffer};
 
 /// The sizes of a group norm.
@@ -88,7 +88,7 @@ pub trait GroupNormKernel: Backend {
         slot: (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<Buffer<Self>>;
 
-    /// Adds the gradients of γ, β and the shift, computed from `sums`, to the slots of those variables that need one.
+    /// Adds the gradients of `vars`, which are γ, β and `shift`, computed from `sums`, for those that need one.
     fn group_norm_collect(
         &self,
         sums: &Buffer<Self>,
@@ -117,8 +117,8 @@ pub fn group_norm<D: Kernels>(
     let (data, statistics) = device.group_norm(&input, pass.is_recording())?;
     let statistics = PooledBuffer::<D>::new(statistics);
     let (n, extra) = (x.shape().len(), usize::from(shift.is_some()));
-    let (forward, backward) = activation.flop();
-    let work = Work::new((6 + extra + forward) * n, (10 + backward) * n);
+    let (forward, backward) = activation.forward_backward_flop();
+    let work = Flops::new((6 + extra + forward) * n, (10 + backward) * n);
     let inputs: Vec<&Var<D>> = [x, gamma, beta].into_iter().chain(shift).collect();
     let kept = pass.keep(x, gamma)?;
     let (gamma, beta, shift) = (gamma.clone(), beta.clone(), shift.cloned());

@@ -4,7 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 pub(super) mod cuda;
 
-use super::{Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var};
 use crate::device::{Backend, Buffer};
 use crate::ops::gemm::Accumulate;
 
@@ -82,7 +82,7 @@ pub fn layer_norm<D: Kernels>(
             0
         }
     };
-    let work = Work::new(
+    let work = Flops::new(
         8 * shape.len(),
         per_value(x, 10) + per_value(gamma, 4) + per_value(beta, 1),
     );

@@ -23,7 +23,7 @@ pub use residual::linear_residual;
 pub use transposed::linear_transposed;
 
 use super::gemm::Accumulate;
-use super::{Activation, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
+use super::{Activation, Flops, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var};
 use crate::device::{Backend, Buffer};
 
 /// The sizes of a linear layer.
@@ -177,13 +177,13 @@ fn check<D: Backend>(x: &Var<D>, weight: &Var<D>, bias: Option<&Var<D>>) -> Resu
     })
 }
 
-fn work<D: Backend>(size: LinearSize, inputs: &[&Var<D>], activation: Activation) -> Work {
+fn work<D: Backend>(size: LinearSize, inputs: &[&Var<D>], activation: Activation) -> Flops {
     let outputs = size.rows * size.outputs;
     let product = 2 * outputs * size.inputs;
-    let (forward, backward) = activation.flop();
+    let (forward, backward) = activation.forward_backward_flop();
     let biased = usize::from(inputs.len() == 3) * outputs;
     let products = usize::from(inputs[0].needs_grad()) + usize::from(inputs[1].needs_grad());
-    Work::new(
+    Flops::new(
         product + biased + forward * outputs,
         products * product + biased + backward * outputs,
     )

@@ -1,7 +1,7 @@
 //! Several linear layers that read the same inputs, computed together.
 
 use super::super::{
-    Activation, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Shape, Var, Work,
+    Activation, Flops, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Shape, Var,
 };
 use super::{LinearKernel, LinearSize, check, work};
 use crate::base::text::count;
@@ -85,7 +85,7 @@ pub fn projections<D: Kernels>(
     inputs: &[Var<D>],
     layers: &[Projection<D>],
 ) -> Result<Vec<Var<D>>> {
-    let mut sum = Work::default();
+    let mut sum = Flops::default();
     let mut shapes: Vec<Shape> = Vec::with_capacity(layers.len());
     for layer in layers {
         let sizes = sizes(inputs, layer)?;
@@ -96,7 +96,7 @@ pub fn projections<D: Kernels>(
         for ((x, [weight, bias]), size) in inputs.iter().zip(layer).zip(&sizes) {
             sum += work(*size, &[x, weight, bias], Activation::Identity);
         }
-        sum += Work::new((sizes.len() - 1) * shape.len(), 0);
+        sum += Flops::new((sizes.len() - 1) * shape.len(), 0);
         shapes.push(shape);
     }
     let mut parameters: Vec<&Var<D>> = layers.iter().flatten().flatten().collect();

@@ -1,6 +1,6 @@
 //! Linear layer at the end of a residual branch: `y = residual + x · W + b`.
 
-use super::super::{Activation, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
+use super::super::{Activation, Flops, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var};
 use super::{check, work};
 
 /// `residual + x · weight + bias`; the product is added to the residual directly, without a pass of its own.
@@ -31,7 +31,7 @@ pub fn linear_residual<D: Kernels>(
         device.linear_plus_residual(residual.data(), x.held(), weight.held(), bias.data(), size)?;
     let mut count = work(size, &[x, weight, bias], Activation::Identity);
     let backward = usize::from(residual.needs_grad()) * shape.len();
-    count += Work::new(shape.len(), backward);
+    count += Flops::new(shape.len(), backward);
     let kept = pass.keep(x, weight)?;
     let inputs = [residual, x, weight, bias];
     let op = Op::new("linear_residual", count, &inputs);

@@ -1,7 +1,7 @@
 //! Product with a linear layer's transposed weight, `y = x · Wᵀ`, for blocks with tied weights.
 
 use super::super::gemm::Accumulate;
-use super::super::{Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
+use super::super::{Flops, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var};
 use super::LinearSize;
 
 /// `x · weightᵀ` for a weight in the memory order of [`super::linear`], plus `residual` if there is one.
@@ -34,7 +34,7 @@ pub fn linear_transposed<D: Kernels>(
     let product = 2 * size.rows * size.inputs * size.outputs;
     let needed = |var: &Var<D>| usize::from(var.needs_grad());
     let sums = usize::from(residual.is_some()) * shape.len();
-    let work = Work::new(
+    let work = Flops::new(
         product + sums,
         (needed(x) + needed(weight)) * product + residual.map_or(0, needed) * sums,
     );

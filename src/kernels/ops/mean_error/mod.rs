@@ -5,7 +5,7 @@ mod cpu;
 mod cuda;
 
 use super::gemm::Accumulate;
-use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, Result, Var};
 use crate::device::{Backend, Buffer};
 
 /// The error of a value whose difference from its target is d.
@@ -108,7 +108,7 @@ pub fn mean_error<D: Kernels>(
         * 3
         * values;
     let (a, b) = (x.clone(), target.clone());
-    let work = Work::new(term.work() * values, backward);
+    let work = Flops::new(term.work() * values, backward);
     pass.record_op(
         Op::new(name, work, [x, target]),
         loss,

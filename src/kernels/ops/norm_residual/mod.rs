@@ -20,8 +20,8 @@ mod tests;
 use super::dropout::{Mask, check_probability};
 use super::group_norm::check;
 use super::{
-    Activation, GradSlots, GroupNormInputs, GroupNormKernel, Kernels, Op, OpError, Pass,
-    PooledBuffer, Result, Var, Work,
+    Activation, Flops, GradSlots, GroupNormInputs, GroupNormKernel, Kernels, Op, OpError, Pass,
+    PooledBuffer, Result, Var,
 };
 use crate::device::Buffer;
 
@@ -81,7 +81,7 @@ pub fn norm_residual<D: Kernels>(
     let (data, statistics, kept) = device.norm_residual(&input, residual.data(), mask, keep)?;
     let statistics = PooledBuffer::<D>::new(statistics);
     let (n, masked) = (x.shape().len(), usize::from(mask.is_some()));
-    let work = Work::new((11 + masked) * n, (20 + masked) * n);
+    let work = Flops::new((11 + masked) * n, (20 + masked) * n);
     let vars = [pass.keep(x, gamma)?, gamma.clone(), beta.clone()];
     // On a device that kept nothing, backward needs the residual to recompute the values before the SiLU.
     let last = match kept {

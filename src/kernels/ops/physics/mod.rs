@@ -18,7 +18,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, Result, Var};
 use crate::device::{Backend, Buffer};
 
 /// Smallest ᾱ that is used, because the signal is divided by √ᾱ.
@@ -88,7 +88,7 @@ pub fn physics_terms<D: Kernels>(
         weight,
     )?;
     let (n, saved) = (shape.len(), estimate.clone());
-    let op = Op::new("physics", Work::new(9 * n, 3 * n), [estimate]);
+    let op = Op::new("physics", Flops::new(9 * n, 3 * n), [estimate]);
     pass.record_op(op, value, [1], move |slots, dy| {
         device.physics_backward(&gradients, dy, slots.of(&saved)?)
     })

@@ -15,7 +15,7 @@
 
 mod cpu;
 
-use super::{Activation, Kernels, Op, OpError, Pass, Result, Shape, Var, Work, concat, linear};
+use super::{Activation, Flops, Kernels, Op, OpError, Pass, Result, Shape, Var, concat, linear};
 use crate::device::{Backend, Buffer};
 
 /// Weight and bias of every layer, in order.
@@ -42,13 +42,13 @@ impl PointwiseSize {
         self.widths[0] + self.widths[3]
     }
 
-    fn work(&self) -> Work {
+    fn work(&self) -> Flops {
         let [inputs, first, second, outputs] = self.widths;
         let products: usize = self.layers().iter().map(|(i, o)| 2 * i * o).sum();
         let biases = first + second + outputs;
         // FLOPs per point: no gradient of x is computed; each ReLU and each value of the result costs 1.
         let backward = 2 * products - 2 * inputs * first + biases + first + second;
-        Work::new(
+        Flops::new(
             self.rows * (products + biases),
             self.rows * (backward + self.columns()),
         )

@@ -7,7 +7,7 @@ mod cuda;
 use serde::{Deserialize, Serialize};
 
 use super::gemm::Accumulate;
-use super::{Kernels, Op, OpError, Pass, Result, Shape, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, Result, Shape, Var};
 use crate::device::{Backend, Buffer};
 
 /// Kind of pooling: the number that is computed from the values of a window.
@@ -105,7 +105,7 @@ pub fn pool<D: Kernels>(
         Pool::Average => window * outputs,
     };
     let input = x.without_values(pass.device())?;
-    let op = Op::new(name, Work::new(window * outputs, backward), [x]);
+    let op = Op::new(name, Flops::new(window * outputs, backward), [x]);
     pass.record_op(op, y, size.output(), move |slots, dy| {
         let device = slots.device().clone();
         device.pool_backward(dy, places.as_ref(), &size, slots.entry(&input)?)

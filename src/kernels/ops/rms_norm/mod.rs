@@ -4,7 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var};
 use crate::device::{Backend, Buffer};
 use crate::ops::gemm::Accumulate;
 
@@ -59,7 +59,7 @@ pub fn rms_norm<D: Kernels>(
         .rms_norm(x.held(), gamma.data(), eps, pass.is_recording())?;
     let rstd = PooledBuffer::<D>::new(rstd);
     let per_value = 8 * usize::from(x.needs_grad()) + 3 * usize::from(gamma.needs_grad());
-    let work = Work::new(4 * shape.len(), per_value * shape.len());
+    let work = Flops::new(4 * shape.len(), per_value * shape.len());
     let (saved_x, saved_gamma) = (pass.keep(x, gamma)?, gamma.clone());
     let op = Op::new("rms_norm", work, [x, gamma]);
     pass.record_op_owned(op, y, shape, move |slots, mut grad| {

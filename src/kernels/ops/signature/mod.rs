@@ -23,7 +23,7 @@ mod top;
 pub(super) use algebra::{Doubles, LaneArithmetic, Singles, TruncatedTensorAlgebra};
 pub(super) use stream::{add_difference, increments, rows_of, to_lanes, totals};
 
-use super::{GradSlots, Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Flops, GradSlots, Kernels, Op, OpError, Pass, Result, Var};
 use crate::device::{Backend, Buffer};
 use algebra::LARGEST_DEPTH;
 
@@ -119,7 +119,7 @@ pub fn signature_projection<D: Kernels>(
     let (data, saved) = pass.device().signature_projection(&inputs, size)?;
     let op = Op::new(
         "signature_projection",
-        Work::new(size.forward_flop(), size.backward_flop()),
+        Flops::new(size.forward_flop(), size.backward_flop()),
         [path, weight, bias],
     );
     pass.record_op(

@@ -24,7 +24,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::{Kernels, Op, OpError, Pass, PathBatch, Result, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, PathBatch, Result, Var};
 use crate::device::{Backend, Buffer};
 use pairs::{Kernel, Pair};
 
@@ -199,13 +199,13 @@ impl SignatureKernelLoss {
         PathBatch::generated(output, steps).first(self.paths, self.real.points())
     }
 
-    fn work(&self, batch: usize) -> Work {
+    fn work(&self, batch: usize) -> Flops {
         let b = batch.min(self.paths);
         let pairs = b * b.saturating_sub(1) / 2 + b * self.real_count(b);
         let points = self.real.points();
         let (kappa, increments) = (points * points, (points - 1) * (points - 1));
         let cells = increments << (2 * self.kernel.order);
-        Work::new(
+        Flops::new(
             pairs * (5 * cells + 7 * kappa + 11 * increments),
             pairs * (20 * cells + 24 * kappa + 22 * increments),
         )

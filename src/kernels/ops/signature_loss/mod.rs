@@ -23,7 +23,7 @@ mod signatures;
 
 use std::rc::Rc;
 
-use super::{Kernels, Op, OpError, Pass, PathBatch, Result, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, PathBatch, Result, Var};
 use crate::device::{Backend, Buffer};
 pub use rbf::RbfStatistic;
 use rbf::{Rbf, Similarities};
@@ -108,7 +108,7 @@ impl SignatureLoss {
         }
     }
 
-    fn work(&self, batch: usize) -> Work {
+    fn work(&self, batch: usize) -> Flops {
         let pieces = batch * (self.points - 1) * extension_flop();
         let (forward, backward) = match &self.kind {
             Kind::TStatistic(_) => (60 * batch, 60 * batch),
@@ -118,7 +118,7 @@ impl SignatureLoss {
                 ((own + cross + real) * per_pair, (own + cross) * 2 * ENTRIES)
             }
         };
-        Work::new(pieces + forward, 4 * pieces + backward)
+        Flops::new(pieces + forward, 4 * pieces + backward)
     }
 }
 

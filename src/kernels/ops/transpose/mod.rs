@@ -5,7 +5,7 @@ mod cpu;
 mod cuda;
 
 use super::gemm::Accumulate;
-use super::{Kernels, Op, OpError, Pass, Result, Shape, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, Result, Shape, Var};
 use crate::device::{Backend, Buffer};
 
 /// Kernels of [`transpose`] on one device.
@@ -47,7 +47,7 @@ pub fn transpose<D: Kernels>(
     let mut y = device.uninit_buffer(len)?;
     device.transpose(x.data(), dims, (&mut y, Accumulate::Replace))?;
     let ([outer, rows, columns, inner], input) = (dims, x.without_values(&device)?);
-    let op = Op::new("transpose", Work::new(0, len), [x]);
+    let op = Op::new("transpose", Flops::new(0, len), [x]);
     pass.record_op(op, y, shape, move |slots, dy| {
         let device = slots.device().clone();
         let slot = slots.entry(&input)?;

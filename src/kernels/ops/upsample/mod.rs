@@ -5,7 +5,7 @@ mod cpu;
 mod cuda;
 
 use super::gemm::Accumulate;
-use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Flops, Kernels, Op, OpError, Pass, Result, Var};
 use crate::device::{Backend, Buffer};
 
 /// Kernels of upsampling on one device.
@@ -59,7 +59,7 @@ pub fn upsample_bilinear<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<V
     let y = pass.device().upsample_bilinear(x.data(), dims)?;
     let values = 4 * x.shape().len();
     let input = x.without_values(pass.device())?;
-    let op = Op::new("upsample_bilinear", Work::new(9 * values, 8 * values), [x]);
+    let op = Op::new("upsample_bilinear", Flops::new(9 * values, 8 * values), [x]);
     pass.record_op(op, y, [b, 2 * h, 2 * w, c], move |grads, dy| {
         let device = grads.device().clone();
         device.upsample_bilinear_backward(dims, dy, grads.entry(&input)?)
@@ -89,7 +89,7 @@ pub fn upsample_nearest<D: Kernels>(
     let input = x.without_values(pass.device())?;
     let op = Op::new(
         "upsample_nearest",
-        Work::new(0, factor * factor * x.shape().len()),
+        Flops::new(0, factor * factor * x.shape().len()),
         [x],
     );
     pass.record_op(op, y, [b, factor * h, factor * w, c], move |grads, dy| {

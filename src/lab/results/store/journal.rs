@@ -233,7 +233,7 @@ impl JournalEntries {
     }
 
     /// Position of the entry that was read last.
-    pub fn place(&self) -> RecordLocation {
+    pub fn last_location(&self) -> RecordLocation {
         let path = relative_to_current_dir(&self.path);
         RecordLocation {
             name: format!("{}:{}", path.display(), self.line),

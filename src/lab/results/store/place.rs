@@ -28,7 +28,7 @@ impl Store {
             let mut entries = JournalEntries::of(&journal.path).ok()?;
             while let Some(Ok(entry)) = entries.next() {
                 if entry.run.keys == *keys {
-                    found = Some(entries.place());
+                    found = Some(entries.last_location());
                 }
             }
         }

@@ -58,7 +58,8 @@ pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     Some(vec![Recommendation {
         triggers,
         formula: format!("{formula}, as the best case"),
-        reasoning: "The data are so small that threads cost more than they carry.".to_owned(),
+        reasoning: "The data are so small that loader threads cost more time than they save."
+            .to_owned(),
         column: PredictedColumn::TrainS,
         ..study.change(setting, to, Predicted::bound(1.0 / MIN_GAIN, ratio))
     }])

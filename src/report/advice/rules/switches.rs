@@ -56,7 +56,7 @@ const ROLES: [Role; 4] = [
     },
     Role {
         name: "pin-memory",
-        words: "What no other phase has, copies among it, takes",
+        words: "Time outside the other phases, including copies, takes",
         places: &[6],
         least: 0.05,
         needs_gpu: true,

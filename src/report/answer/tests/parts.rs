@@ -51,10 +51,7 @@ fn a_larger_batch_stops_paying_at_the_knee() {
         &json!([{ "along": "batch-size" }]),
     );
     assert_eq!(knees.len(), 2, "{knees:?}");
-    assert_starts_with(
-        &knees[0],
-        "workers 0: From batch size 8 on (79.80 samples/s",
-    );
+    assert_starts_with(&knees[0], "workers 0: Beyond batch size 8 (79.80 samples/s");
 }
 
 #[test]

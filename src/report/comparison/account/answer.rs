@@ -24,12 +24,12 @@ const NAMED: usize = 4;
 messages! {
     answer_title() = "Answer" | "Antwort";
     details_title() = "Details" | "Einzelheiten";
-    answer_differs(verdict, times, time, medians, ends) = "{verdict}: after takes {times}× the {time}, {medians} ({ends})." | "{verdict}: nachher braucht das {times}-Fache der {time}, {medians} ({ends}).";
+    answer_differs(verdict, times, time, medians, ends) = "{verdict}: the side after takes {times}× the {time}, {medians} ({ends})." | "{verdict}: nachher braucht das {times}-Fache der {time}, {medians} ({ends}).";
     answer_alone(factors) = "Each factor alone: {factors}." | "Jeder Faktor allein: {factors}.";
     answer_with_loss(change) = " (best loss {change})" | " (bester Loss {change})";
     answer_alone_open(factors) = "no direction shown of {factors}" | "keine Richtung nachgewiesen bei {factors}";
     answer_alone_missing(factors) = "not measured alone: {factors}" | "nicht einzeln gemessen: {factors}";
-    answer_same(time, ends, effect) = "The same {time} ({ends}); an effect from {effect} on, the smallest detectable one, would have shown." | "Gleiche {time} ({ends}); ein Effekt ab {effect}, dem kleinsten nachweisbaren, wäre aufgefallen.";
+    answer_same(time, ends, effect) = "The same {time} ({ends}); an effect of {effect} or more, the smallest detectable one, would have been detected." | "Gleiche {time} ({ends}); ein Effekt ab {effect}, dem kleinsten nachweisbaren, wäre aufgefallen.";
     answer_too_few(ends, runs) = "The data do not show which side is faster ({ends}): {runs} runs a side are needed." | "Welche Seite schneller ist, ist nicht bestimmbar ({ends}): nötig sind {runs} Läufe je Seite.";
     answer_unclear(ends, why) = "The data do not show which side is faster ({ends}): {why}." | "Welche Seite schneller ist, ist nicht bestimmbar ({ends}): {why}.";
     answer_not_comparable(why) = "Times are not compared: {why}." | "Zeiten werden nicht verglichen: {why}.";
@@ -40,7 +40,7 @@ messages! {
     answer_worse(names) = "Worse over seeds: {names}." | "Über die Seeds schlechter: {names}.";
     answer_equal_quality(names) = "Equal in every seed: {names}." | "In jedem Seed gleich: {names}.";
     answer_not_told(names) = "The seeds show no direction of {names}." | "Die Seeds belegen keine Richtung bei {names}.";
-    answer_seeds(names, seeds, needed) = "Whether the model is better was not tested ({seeds} of {needed} seeds): {names} have other values." | "Ob das Modell besser ist, wurde nicht getestet ({seeds} von {needed} Seeds): andere Werte haben {names}.";
+    answer_seeds(names, seeds, needed) = "Whether the model is better was not tested ({seeds} of {needed} seeds); values that differ: {names}." | "Ob das Modell besser ist, wurde nicht getestet ({seeds} von {needed} Seeds); verschieden sind: {names}.";
     answer_not_learned(sides) = "The data do not show whether the model is better: {sides}, training did not lower the evaluation loss by 1 %." | "Ob das Modell besser ist, ist nicht bestimmbar: {sides} senkte das Training den Loss der Evaluierung nicht um 1 %.";
     forest_title(time) = "{time}: each factor alone, their product, all together" | "{time}: jeder Faktor allein, ihr Produkt, alle gemeinsam";
     forest_caption() = "After ÷ before. Marks are ratios of medians, whiskers their intervals over blocks (95 % from six blocks on, below that the range); a factor whose interval contains 1, or whose sign-flip test shows nothing, has no direction; the product has no test." | "Nachher ÷ vorher. Marken sind Verhältnisse der Mediane, Linien ihre Intervalle über die Blöcke (95 % ab sechs Blöcken, darunter die Spannweite); ein Faktor, dessen Intervall 1 enthält oder dessen Vorzeichentest nichts zeigt, hat keine Richtung; das Produkt hat keinen Test.";

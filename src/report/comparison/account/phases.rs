@@ -32,7 +32,7 @@ const NAMES: [fn(Words) -> String; 7] = [
 
 messages! {
     phases_title() = "Throughput by phase" | "Durchsatz nach Phasen";
-    phases_about(of) = "{of} Shares are exclusive and sum to 100 %. At most: how many times as fast the step could become by this phase (Amdahl’s bound)." | "{of} Die Anteile schließen einander aus und ergeben 100 %. Höchstens: wievielmal so schnell der Schritt durch diese Phase werden könnte (Amdahls Schranke).";
+    phases_about(of) = "{of} Shares are exclusive and sum to 100 %. At most: how many times as fast the step would be if this phase took no time (Amdahl’s bound)." | "{of} Die Anteile schließen einander aus und ergeben 100 %. Höchstens: wievielmal so schnell der Schritt wäre, wenn diese Phase keine Zeit bräuchte (Amdahls Schranke).";
     phases_per_step() = "Mean times of a run’s training steps; the verdict is about their median." | "Mittlere Zeiten der Trainingsschritte eines Laufs; das Urteil gilt ihrem Median.";
     phases_per_sample() = "Mean times of a sample, since the steps of both sides differ in size; the verdict is about the median step." | "Mittlere Zeiten je Sample, da die Schritte beider Seiten verschieden groß sind; das Urteil gilt dem Median der Schritte.";
     phases_phase() = "phase" | "Phase";

@@ -23,7 +23,7 @@ messages! {
     shown_few(needed) = "no test: fewer than {needed} pairs of runs" | "kein Test: weniger als {needed} Paare von Läufen";
     shown_sessions() = "no direction shown (two sessions)" | "keine Richtung nachgewiesen (zwei Sitzungen)";
     shown_untested() = "no test: n = 1" | "kein Test: n = 1";
-    rows_cut(shown) = "The first {shown} rows, of many cells those with a verdict first; the others are in the CSV files." | "Die ersten {shown} Zeilen, von vielen Zellen solche mit Urteil zuerst; die übrigen stehen in den CSV-Dateien.";
+    rows_cut(shown) = "The first {shown} rows, those of cells with a verdict before others; all of them are in the CSV files." | "Die ersten {shown} Zeilen, die von Zellen mit Urteil vor anderen; alle stehen in den CSV-Dateien.";
 }
 
 /// Result of the test of a ratio.

@@ -36,7 +36,7 @@ messages! {
     different_environment(fields) = "Environment: fields that must match differ: {fields}." | "Umgebung: Felder, die gleich sein müssen, unterscheiden sich: {fields}.";
     same_work_in(count) = "Work: compared cells with equal work signatures: {count}; there a ratio of times is a speed-up." | "Arbeit: verglichene Zellen mit gleichen Arbeitssignaturen: {count}; dort ist ein Verhältnis der Zeiten eine Beschleunigung.";
     programs_in(count) = "Work: compared cells of programs with equal settings: {count}; what a program computes per sample is known only where both sides told its FLOPs, which are compared as facts." | "Arbeit: verglichene Zellen von Programmen mit gleichen Einstellungen: {count}; was ein Programm je Stichprobe rechnet, ist nur bekannt, wo beide Seiten seine FLOPs melden; diese werden als Fakten verglichen.";
-    treatments_in(count) = "Work: of compared cells that are declared as different treatments ({count}), a ratio of times is a ratio of treatments." | "Arbeit: Bei verglichenen Zellen, die das Manifest zu verschiedenen Behandlungen erklärt ({count}), ist ein Verhältnis der Zeiten eines von Behandlungen.";
+    treatments_in(count) = "Work: compared cells declared as different treatments: {count}; a ratio of their times compares treatments, not equal work." | "Arbeit: verglichene Zellen, die das Manifest zu verschiedenen Behandlungen erklärt: {count}; ein Verhältnis ihrer Zeiten vergleicht Behandlungen, nicht gleiche Arbeit.";
     different_work_in(count, why) = "Work: compared cells that do other work: {count} ({why}); no ratio of their times is drawn." | "Arbeit: verglichene Zellen mit anderer Arbeit: {count} ({why}); ein Verhältnis ihrer Zeiten wird nicht gebildet.";
 }
 

@@ -26,8 +26,8 @@ messages! {
     mann_whitney() = "Mann–Whitney over runs" | "Mann-Whitney über Läufe";
     sign_flip() = "paired sign-flip over runs of equal seed and block" | "gepaarter Vorzeichentest über Läufe mit gleichem Seed und Block";
     sign_bets() = "Test: bets on the signs of the pairs’ log ratios, which may be looked at after every pair; a cell’s pairs end where its verdict is sure. Over all cells together a false alarm has a probability of at most 5 % (Ville’s inequality); the intervals hold at every look, and effects outside of them are excluded." | "Test: Wetten auf die Vorzeichen der logarithmierten Verhältnisse der Paare, die nach jedem Paar betrachtet werden dürfen; die Paare einer Zelle enden, sobald ihr Urteil sicher ist. Über alle Zellen zusammen hat ein Fehlalarm eine Wahrscheinlichkeit von höchstens 5 % (Ungleichung von Ville); die Intervalle gelten bei jeder Betrachtung, Effekte außerhalb sind ausgeschlossen.";
-    intervals() = "Intervals are 95 % bootstrap intervals over runs from six runs a side on; below they are the range of the runs, and are called so." | "Intervalle sind ab sechs Läufen je Seite 95-%-Bootstrap-Intervalle über Läufe; darunter sind sie die Spannweite der Läufe und heißen so.";
-    detectable_means() = "The smallest detectable effect is the one that as many runs of this spread would have shown with 80 % power." | "Der kleinste nachweisbare Effekt ist der, den ebenso viele Läufe dieser Streuung mit 80 % Teststärke gezeigt hätten.";
+    intervals() = "Intervals are 95 % bootstrap intervals over runs if there are at least six runs a side, else the range of the runs, labelled as such." | "Intervalle sind ab sechs Läufen je Seite 95-%-Bootstrap-Intervalle über Läufe; darunter sind sie die Spannweite der Läufe und heißen so.";
+    detectable_means() = "The smallest detectable effect is the one that this number of runs, with this spread, would show with 80 % power." | "Der kleinste nachweisbare Effekt ist der, den ebenso viele Läufe dieser Streuung mit 80 % Teststärke gezeigt hätten.";
 }
 
 /// The section with sentences on the method.

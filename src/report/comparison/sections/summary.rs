@@ -27,7 +27,7 @@ const BEST_LOSS: &str = "best_loss";
 
 messages! {
     summary_title() = "Summary" | "Zusammenfassung";
-    summary_about_one() = "Medians over runs (times, costs) and over seeds (losses, metrics), below them their intervals. Training leaves validation out; the whole run has start-up, training and validation. A direction stands only where a test shows it, corrected for the number of figures." | "Mediane über Läufe (Zeiten, Kosten) und über Seeds (Losses, Metriken), darunter ihre Intervalle. Das Training enthält keine Validierung; der ganze Lauf besteht aus Start, Training und Validierung. Eine Richtung steht nur, wo ein Test sie zeigt, korrigiert für die Zahl der Größen.";
+    summary_about_one() = "Medians over runs (times, costs) and over seeds (losses, metrics), below them their intervals. Training excludes validation; the whole run is start-up, training and validation. A direction is given only where a test shows it, corrected for the number of figures." | "Mediane über Läufe (Zeiten, Kosten) und über Seeds (Losses, Metriken), darunter ihre Intervalle. Das Training enthält keine Validierung; der ganze Lauf besteht aus Start, Training und Validierung. Eine Richtung ist nur angegeben, wo ein Test sie zeigt, korrigiert für die Zahl der Größen.";
     summary_about_many(cells) = "Over {cells} cells: geometric means of medians over runs (times, costs), and the range of medians over seeds (losses, metrics)." | "Über {cells} Zellen: geometrische Mittel der Mediane über Läufe (Zeiten, Kosten) und die Spannweite der Mediane über Seeds (Losses, Metriken).";
     by_cell_title() = "What changed, cell by cell" | "Was sich änderte, Zelle für Zelle";
     by_cell_about() = "Figures whose change a test shows, corrected for the number of figures and cells, and the metric that decides; the others stand in the CSV files." | "Größen, deren Änderung ein Test zeigt, korrigiert für die Zahl der Größen und Zellen, und die entscheidende Metrik; die übrigen stehen in den CSV-Dateien.";
@@ -41,7 +41,7 @@ messages! {
     equal_in(cells) = "equal in {cells}" | "identisch in {cells}";
     undirected_in(cells) = "no direction shown in {cells}" | "keine Richtung gezeigt in {cells}";
     matrix_test(p, count) = "{p} over {count} permutations" | "{p} über {count} Permutationen";
-    matrix_sentence(cells, mean, time, ends, test, verdict) = "Over {cells} cells after takes {mean}× the {time} (geometric mean; {ends}; {test}): {verdict}." | "Über {cells} Zellen braucht nachher das {mean}-Fache der {time} (geometrisches Mittel; {ends}; {test}): {verdict}.";
+    matrix_sentence(cells, mean, time, ends, test, verdict) = "Over {cells} cells the side after takes {mean}× the {time} (geometric mean; {ends}; {test}): {verdict}." | "Über {cells} Zellen braucht nachher das {mean}-Fache der {time} (geometrisches Mittel; {ends}; {test}): {verdict}.";
     by_cell(verdicts) = "By cell: {verdicts}." | "Je Zelle: {verdicts}.";
     cells_faster(cells) = "{cells} faster" | "{cells} schneller";
     cells_slower(cells) = "{cells} slower" | "{cells} langsamer";

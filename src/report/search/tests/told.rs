@@ -41,10 +41,10 @@ fn the_speed_up_is_against_the_sequential_search_that_was_measured() {
     let page = text();
     let found = page
         .lines()
-        .find(|line| line.starts_with("The best here, "));
+        .find(|line| line.starts_with("The best of this search, "));
     let found = found.expect("when it was found");
     assert_contains(found, " was found after ");
-    assert_contains(found, "; the best there, ");
+    assert_contains(found, "; that of the sequential one, ");
     for cell in &mut alone.plan.cells {
         cell.code_hash = Some("another".into());
     }

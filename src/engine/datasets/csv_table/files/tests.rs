@@ -79,14 +79,14 @@ fn headers_that_differ_are_named_with_their_files_and_columns() {
     fs::remove_file(folder.path().join("table.csv")).unwrap();
     assert_eq!(
         message(&folder, &spec),
-        "`1.csv` has the header that all files of the table need, which is not so in 3 places: \
+        "`1.csv` has a header that all files of the table must share; it differs in 3 places: \
          `2.csv`: lacks `b`; has `c` instead; `3.csv`: has `d` as well; `4.csv`: lacks `b`"
     );
     spec.path = FilePaths::from(folder.path().join("1.csv"));
     spec.split = Some(toml::from_str::<TableSplitSpec>("test = [\"1.csv\", \"4.csv\"]").unwrap());
     assert_eq!(
         message(&folder, &spec),
-        "`1.csv` has the header that all files of the table need, which is not so in `4.csv`: lacks `b`"
+        "`1.csv` has a header that all files of the table must share; it differs in `4.csv`: lacks `b`"
     );
 }
 

@@ -165,7 +165,7 @@ fn folders_are_splits_of_labelled_images_too() {
     let text = message(&spec);
     assert_says(
         &text,
-        "line 2, column 2 (`what`): `c` is the class of no image to train on",
+        "line 2, column 2 (`what`): no training image has the class `c`",
     );
 }
 
@@ -211,7 +211,7 @@ fn settings_of_labels_go_together() {
     spec.labels = Some("labels.csv".into());
     spec.classes = false;
     spec.generate = Some(super::generate(1, 1, 1));
-    assert!(message(&spec).starts_with("`labels` are of images that are there"));
+    assert!(message(&spec).starts_with("`labels` describe existing images"));
     spec.generate = None;
     assert!(message(&spec).starts_with("cannot read `/labels.csv`"));
     let spec: ImageFolderSpec = toml::from_str("path = \"p\"\ntarget = \"x\"").unwrap();

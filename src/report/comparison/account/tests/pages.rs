@@ -50,7 +50,7 @@ fn the_answer_has_the_verdict_with_its_interval_and_what_was_not_tested() {
     let answer = answer::sentences(scene);
     assert_eq!(
         answer[0],
-        "Slower: after takes 1.65× the time per sample, 0.641 ms → 1.06 ms (95 % interval 1.650–1.650, p = 0.031 after Holm, 6 runs a side)."
+        "Slower: the side after takes 1.65× the time per sample, 0.641 ms → 1.06 ms (95 % interval 1.650–1.650, p = 0.031 after Holm, 6 runs a side)."
     );
     assert_eq!(
         answer[1],
