@@ -148,10 +148,11 @@ check-cuda:
 check-targets:
     RUSTC_BOOTSTRAP=1 cargo check -Zbuild-std --locked --target-dir target/targets --target aarch64-unknown-linux-gnu --target aarch64-apple-darwin --target x86_64-pc-windows-msvc
 
+# Optimised, since an emulated instruction takes several times as long.
 # All tests on emulated arm64 Linux (Debian: gcc-aarch64-linux-gnu qemu-user-binfmt; `rustup target add aarch64-unknown-linux-gnu`); docs/installing.md
 [group('check')]
 test-arm64 *ARGS:
-    QEMU_LD_PREFIX=/usr/aarch64-linux-gnu CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+    CARGO_PROFILE_DEV_OPT_LEVEL=1 QEMU_LD_PREFIX=/usr/aarch64-linux-gnu CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
         cargo test --locked --target aarch64-unknown-linux-gnu --target-dir target/arm64 "$@"
 
 # Every way of installing, each tried in an empty folder: crates, `cargo install`, wheel; and a lint of the Dockerfile
