@@ -117,8 +117,8 @@ mod tests {
         assert_eq!(owned.len(), studies.len() * 6);
         assert_eq!(
             check_shares(&pruned, 1, 2).unwrap_err(),
-            "this search prunes trials by earlier ones, so that its studies can be shared among machines and the trials \
-             of one study cannot: it has 1 study, fewer than 2 shares"
+            "this search prunes trials by earlier ones, so machines can share whole studies but not the trials of one \
+             study, and it has 1 study, fewer than 2 shares"
         );
     }
 }
