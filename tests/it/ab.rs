@@ -191,13 +191,14 @@ fn a_cell_that_one_side_lacks_is_told_and_not_run() {
     );
     let ended = project.ends(0, "ab HEAD~1 experiments/tiny.toml --repeats 1");
     let said = &ended.stderr;
+    assert_says(said, "1 cell that only HEAD~1 at ");
     assert_says(
         said,
         " has is not run:\n    model=mlp,dataset=plane,batch-size=16",
     );
     assert_says(
         said,
-        " has is not run:\n    model=mlp,dataset=plane,batch-size=32",
+        "1 cell that only the working tree has is not run:\n    model=mlp,dataset=plane,batch-size=32",
     );
     assert_eq!(rows(&project, SIDES).len(), 2);
 
