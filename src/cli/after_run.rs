@@ -9,9 +9,9 @@ use crate::progress::Verbosity;
 use crate::report::{self, ReportError, ReportOptions};
 use crate::results::{self, relative_to_current_dir};
 
+use super::Problem;
 use super::problem::mistake;
 use super::run_arguments::RunArguments;
-use super::{Problem, diff_driver};
 
 /// Writes the report, unless disabled, and returns its first file.
 pub(super) fn render(no_report: bool, plan: &Plan) -> Result<Option<PathBuf>, Problem> {
@@ -36,14 +36,10 @@ pub(super) fn summary_sentences(
     Ok(report::answer(&results, folder))
 }
 
-/// Suggests next commands: one that tests the recommendations, and how to show results in `git diff`. Prints nothing
-/// for a shard or with `--quiet`.
+/// Suggests the command that tests the recommendations. Prints nothing for a shard, without a report, or with `--quiet`.
 pub(super) fn suggest_commands(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
-    if arguments.shard.is_none() && arguments.detail() > Verbosity::Quiet {
-        if !arguments.no_report {
-            say_recommendations(&plan.results_folder)?;
-        }
-        diff_driver::suggest_diff_driver(&plan.results_folder);
+    if arguments.shard.is_none() && arguments.detail() > Verbosity::Quiet && !arguments.no_report {
+        say_recommendations(&plan.results_folder)?;
     }
     Ok(())
 }

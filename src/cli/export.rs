@@ -42,7 +42,7 @@ enum Target {
     Pytorch,
     /// The same, and from it `model.onnx`
     Onnx,
-    /// All runs in one table for pandas, R and spreadsheets, with units and types of its columns (CSVW)
+    /// All runs in one table for pandas, R and spreadsheets, and one of its columns, with unit, type and meaning
     Csv,
     /// All runs as an experiment in a file store of MLflow
     Mlflow,
@@ -61,7 +61,7 @@ fn results(arguments: &ExportArguments) -> Outcome {
     let set = results::read(&results).map_err(mistake)?;
     let folder = &arguments.folder;
     let written = if arguments.to == Target::Csv {
-        export_csv(&set, &results, folder).map(|files| files.join(", "))
+        export_csv(&set, folder).map(|files| files.join(", "))
     } else {
         export_mlflow(&set, folder)
     };

@@ -1,31 +1,25 @@
 //! `fieldtrial merge`: merges the journals of all shards into the store, the results files and the report.
 
-use std::collections::BTreeMap;
-
 use clap::Args;
 
 use crate::base::shell;
 use crate::base::text::count;
-use crate::cluster::{self, CollectSummary, RunNumbers};
+use crate::cluster::{self, CollectSummary, ShardProgress};
 use crate::diag::Failure;
-use crate::execute::Decision;
 use crate::progress::nonzero_counts_text;
 use crate::record::Recorder;
 use crate::results::store::{RunConditions, Store, journals};
 use crate::results::{Session, relative_to_current_dir};
-use crate::search::share_of_trial;
 
 use super::after_run::render;
 use super::baselines;
 use super::choice::{PlanChoice, SelectedPlan};
-use super::overview::last_shard_count;
+use super::overview::{last_shard_count, shards_progress};
 use super::problem::mistake;
 use super::run_plan::conditions;
 use super::setup::{self, Setup, record_problem};
 use super::trials::Replay;
 use super::{Outcome, Problem, exit_code};
-
-const EXAMPLES: usize = 3;
 
 /// Put the journals of all shards together: results files and report as one machine would have written them
 ///
@@ -54,9 +48,11 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let setup = Setup::of(&chosen.plan, &chosen.cells, &conditions, &environment);
     let previous = setup.read_previous(&store)?;
     let mut recorder = setup.recorder(store, previous, Session::begin());
-    let missing = missing(&chosen, &conditions, &mut recorder)?;
+    let after = record_trials(&chosen, &conditions, &mut recorder)?;
     let results = recorder.finish().map_err(record_problem)?;
-    let is_missing = !missing.runs.is_empty() || !missing.after.is_empty();
+    let shards = last_shard_count(&chosen)?.unwrap_or(1);
+    let shards = shards_progress(&chosen, shards)?;
+    let is_missing = shards.iter().any(|shard| shard.left > 0) || !after.is_empty();
     if !is_missing {
         baselines::complete_baselines(&chosen.plan, &chosen.cells, &results, true)?;
     }
@@ -65,7 +61,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     for place in collected.damaged.iter().filter(|_| is_missing) {
         eprintln!("warning: `{place}` is damaged: it counts as missing");
     }
-    missing.say(&arguments.choice.to_command_line());
+    say_missing(&arguments.choice.to_command_line(), &shards, &after);
     let has_failed = results.blocks.iter().any(|run| run.status.is_failure());
     Ok(exit_code::failed_if(is_missing || has_failed))
 }
@@ -110,89 +106,43 @@ fn say(chosen: &SelectedPlan, collected: &CollectSummary) {
     }
 }
 
-/// The runs that no journal contains. For a search, also passes its finished trials to `recorder`.
-fn missing(
+/// Passes the finished trials of a search to `recorder`, and returns the keys of missing runs after its last trial, which
+/// belong to no shard.
+fn record_trials(
     chosen: &SelectedPlan,
     conditions: &RunConditions,
     recorder: &mut Recorder<'_>,
-) -> Result<Missing, Problem> {
+) -> Result<Vec<String>, Problem> {
     let plan = &chosen.plan;
-    let of = last_shard_count(chosen)?.unwrap_or(1);
-    let mut missing = Missing {
-        of,
-        ..Missing::default()
+    let Some(search) = &plan.search else {
+        return Ok(Vec::new());
     };
-    if let Some(search) = &plan.search {
-        // The store is read a second time because the recorder has taken the first copy.
-        let store = Store::read(&plan.results_folder).map_err(mistake)?;
-        let replay = Replay::of(plan, search, &store, conditions, &mut |event| {
-            recorder.handle(event)
-        });
-        let replay = replay.map_err(record_problem)?;
-        for name in replay.missing {
-            let index = share_of_trial(search, plan.len(), of, name);
-            let (study, number) = name;
-            missing.add(index, format!("study {study} trial {number}"));
-        }
-        missing.after = replay.missing_after;
-        return Ok(missing);
-    }
-    let run_numbers = RunNumbers::of(&chosen.cells);
-    for (id, decision) in cluster::decisions(plan, &chosen.cells, &recorder.store, conditions) {
-        if matches!(decision, Decision::Run(_)) {
-            let key = &chosen.cells[id.cell].spec.key;
-            let name = format!("{key} seed {} block {}", id.seed, id.block);
-            missing.add(run_numbers.shard_index(of, id).unwrap_or_default(), name);
-        }
-    }
-    Ok(missing)
+    // The store is read a second time because the recorder has taken the first copy.
+    let store = Store::read(&plan.results_folder).map_err(mistake)?;
+    let replay = Replay::of(plan, search, &store, conditions, &mut |event| {
+        recorder.handle(event)
+    });
+    Ok(replay.map_err(record_problem)?.missing_after)
 }
 
-#[derive(Debug, Default)]
-struct Missing {
-    of: usize,
-    /// Number of missing runs by shard index.
-    by_share: BTreeMap<usize, usize>,
-    /// Names of the missing runs.
-    runs: Vec<String>,
-    /// Keys of missing runs after the last trial of a search, which belong to no shard.
-    after: Vec<String>,
-}
-
-impl Missing {
-    fn add(&mut self, index: usize, name: String) {
-        *self.by_share.entry(index).or_default() += 1;
-        self.runs.push(name);
-    }
-
-    /// Prints which runs are missing, and the commands that run them, by shard.
-    fn say(&self, words: &str) {
-        if !self.runs.is_empty() {
-            self.say_runs(words);
-        }
-        for key in &self.after {
-            eprintln!("missing  {key}");
-        }
-        if !self.after.is_empty() {
-            let run = shell::command(&format!("run {words}"));
-            eprintln!("next     `{run}` executes the runs that follow the last trial");
-        }
-    }
-
-    fn say_runs(&self, words: &str) {
-        eprintln!("missing  {}:", count(self.runs.len(), "run"));
-        for (index, runs) in &self.by_share {
-            let (share, runs) = (format!("{index}/{}", self.of), count(*runs, "run"));
+/// Prints which runs are missing, and the commands that run them, by shard.
+fn say_missing(words: &str, shards: &[ShardProgress], after: &[String]) {
+    let left: usize = shards.iter().map(|shard| shard.left).sum();
+    if left > 0 {
+        eprintln!("missing  {}:", count(left, "run"));
+        for shard in shards.iter().filter(|shard| shard.left > 0) {
+            let (share, runs) = (shard.share, count(shard.left, "run"));
             let run = shell::command(&format!("run {words} --shard {share}"));
             eprintln!("  shard {share}: {runs}  `{run}`");
         }
-        for name in self.runs.iter().take(EXAMPLES) {
-            eprintln!("  {name}");
-        }
-        if let Some(more @ 1..) = self.runs.len().checked_sub(EXAMPLES) {
-            eprintln!("  … and {more} more");
-        }
         let merge = shell::command(&format!("merge {words}"));
         eprintln!("next     `{merge}` when they are there");
+    }
+    for key in after {
+        eprintln!("missing  {key}");
+    }
+    if !after.is_empty() {
+        let run = shell::command(&format!("run {words}"));
+        eprintln!("next     `{run}` executes the runs that follow the last trial");
     }
 }

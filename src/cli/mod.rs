@@ -12,7 +12,6 @@ mod check_command;
 mod choice;
 mod compare;
 mod completions;
-mod diff_driver;
 mod doctor;
 mod earlier;
 mod evaluate;

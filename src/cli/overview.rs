@@ -1,4 +1,4 @@
-//! [`Overview`]: state of every shard, with its journal and task, for `submit` and `status`.
+//! [`Overview`]: state of every shard, with its journal and task, for `submit`, `status` and `merge`.
 
 use std::convert::Infallible;
 
@@ -66,7 +66,11 @@ impl Overview {
     }
 }
 
-fn shards_progress(chosen: &SelectedPlan, shards: usize) -> Result<Vec<ShardProgress>, Problem> {
+/// What each shard has done and what is left, from the store and the journals.
+pub(super) fn shards_progress(
+    chosen: &SelectedPlan,
+    shards: usize,
+) -> Result<Vec<ShardProgress>, Problem> {
     let plan = &chosen.plan;
     let store = cluster::read_with_journals(plan).map_err(mistake)?;
     let (_, mut conditions) = conditions(&plan.manifest_path);

@@ -1,40 +1,47 @@
-//! Exports results as tables for pandas, R and spreadsheets: one table of all runs, the original CSV files, and a
-//! description of the columns (CSVW).
+//! Exports results as tables for pandas, R and spreadsheets: one of all runs, and one that describes its columns.
 
 use std::path::Path;
 
-use crate::results::{
-    JoinedTable, ResultSet, cell_slug, csv_files_with_metadata, csvw_table_metadata, pretty_json,
-};
+use serde::Serialize;
+
+use crate::results::{Datatype, Direction, JoinedTable, ResultSet, cell_slug, csv_of};
 
 use super::{ExportError, check, write};
 
-/// Name of the folder with copies of the original CSV files.
-const OWN_TABLES: &str = "results";
+/// A column of the table of all runs.
+#[derive(Default, Serialize)]
+struct DescribedColumn<'a> {
+    column: &'a str,
+    #[serde(rename = "type")]
+    datatype: Datatype,
+    unit: &'a str,
+    /// `lower` or `higher`, if one of them is better.
+    better: Option<Direction>,
+    meaning: &'a str,
+}
 
-/// Writes tables into `folder`, which must be absent, empty or an earlier export; `results` is the results folder.
-/// Returns the names of the files.
+/// Writes the tables into `folder`, which must be absent, empty or an earlier export. Returns the names of the files.
 ///
 /// # Errors
-/// The folder has other files, or reading or writing fails.
-pub fn export_csv(
-    set: &ResultSet,
-    results: &Path,
-    folder: &Path,
-) -> Result<Vec<String>, ExportError> {
-    let file = format!("{}.csv", cell_slug(&set.plan.name));
-    let metadata = format!("{file}-metadata.json");
+/// The folder has other files, or writing fails.
+pub fn export_csv(set: &ResultSet, folder: &Path) -> Result<Vec<String>, ExportError> {
+    let name = cell_slug(&set.plan.name);
     let joined = JoinedTable::of(set);
-    let columns = joined.columns.iter().map(|(column, _)| column);
-    let described = pretty_json(&csvw_table_metadata(&file, &set.plan, columns));
-    let tables = csv_files_with_metadata(results, &set.plan)?;
-    check(folder, &[&file, &metadata])?;
-    let tables = tables
+    let columns = joined.columns.iter().map(|(column, _)| DescribedColumn {
+        column: &column.name,
+        datatype: column.datatype,
+        unit: &column.unit,
+        better: Some(column.direction).filter(|better| *better != Direction::None),
+        meaning: &column.meaning,
+    });
+    let columns: Vec<DescribedColumn<'_>> = columns.collect();
+    let files = [
+        (format!("{name}.csv"), joined.csv()),
+        (format!("{name}-columns.csv"), csv_of(&columns)),
+    ];
+    check(folder, &[&files[0].0, &files[1].0])?;
+    let written = files
         .into_iter()
-        .map(|(name, text)| (format!("{OWN_TABLES}/{name}"), text.into_bytes()));
-    let files = [(file, joined.csv()), (metadata, described.into_bytes())].into_iter();
-    let files = files.chain(tables);
-    files
-        .map(|(name, bytes)| write(folder, &name, &bytes).map(|()| name))
-        .collect()
+        .map(|(name, bytes)| write(folder, &name, &bytes).map(|()| name));
+    written.collect()
 }

@@ -65,7 +65,7 @@ pub use live::{LiveCurve, LivePage, LiveRun};
 pub use number::Number;
 pub use pages::languages;
 pub use section::{Code, ImageContext, Section, Theme};
-pub use sections::environment::{EnvironmentContext, EnvironmentField, SystemField};
+pub use sections::environment::{EnvironmentContext, EnvironmentField};
 pub use sections::findings::Finding;
 pub use sections::plots::PlotContext;
 pub use table::{Entry, Row, Source, Table};

@@ -11,7 +11,7 @@ use super::section::{Section, Theme};
 use super::sections::plots::{curves, over_axis, phase_bars};
 use super::sections::{
     bottleneck, cells, complexity, confusion, cost, environment, gpu, memory, method, ops, quality,
-    ranking, run_parts, samples, scaling, speed, targets, treatments, worker_curve,
+    ranking, run_parts, samples, scaling, speed, targets, worker_curve,
 };
 use super::view::{Cell, View};
 
@@ -102,19 +102,16 @@ fn of_quality(view: &View<'_>) -> Vec<Section> {
 }
 
 fn of_treatments(view: &View<'_>) -> Vec<Section> {
-    let variants = view.set.plan.variants.iter();
-    let points = variants.map(|(name, sets)| {
+    let points = view.set.plan.variants.iter().map(|(name, sets)| {
         let sets = sets
             .iter()
             .map(|(path, value)| format!("{path} = {}", toml_text(value)));
         format!("{name}: {}", sets.collect::<Vec<_>>().join(", "))
     });
-    let variants = Section {
+    vec![Section {
         points: points.collect(),
         ..Section::titled("variants", "Variants")
-    };
-    let table = treatments::table(view).map(Section::table);
-    [variants].into_iter().chain(table).collect()
+    }]
 }
 
 fn of_phases(view: &View<'_>) -> Vec<Section> {

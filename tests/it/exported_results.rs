@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-
-use serde_json::Value;
+use std::path::Path;
 
 use crate::project::{Project, assert_says};
 use crate::search::{Row, table};
@@ -43,7 +42,7 @@ warmup-steps = 0
 baselines = false
 "#;
 
-fn json(project: &Project, path: &str) -> Value {
+fn json(project: &Project, path: &str) -> serde_json::Value {
     serde_json::from_str(&project.read(path)).expect(path)
 }
 
@@ -53,29 +52,24 @@ fn mixed() -> Project {
     project
 }
 
-/// Whether every field of a table is of the type that its metadata declare, which name all columns in order.
-fn assert_described(project: &Project, folder: &str, table: &Value) {
-    let file = table["url"].as_str().unwrap();
-    assert_eq!(table["null"].as_str().unwrap_or_default(), "");
-    let mut reader = csv::Reader::from_path(project.path(&format!("{folder}/{file}"))).unwrap();
+/// Whether every field of the table is of the type that the table of its columns tells, which names all of them in order.
+fn assert_described(table: &Path, columns: &[Row]) {
+    let mut reader = csv::Reader::from_path(table).unwrap();
     let header = reader.headers().unwrap().clone();
-    let columns = table["tableSchema"]["columns"].as_array().unwrap();
-    let titles = columns
-        .iter()
-        .map(|column| column["titles"].as_str().unwrap());
-    assert!(titles.eq(header.iter()), "{file}: {header:?}");
+    let names = columns.iter().map(|column| &*column["column"]);
+    assert!(names.eq(header.iter()), "{header:?}");
     for record in reader.records() {
         for (column, field) in columns.iter().zip(&record.unwrap()) {
-            let is_one = match column["datatype"].as_str().unwrap() {
+            let is_one = match &*column["type"] {
                 _ if field.is_empty() => true,
                 "integer" => field.parse::<i64>().is_ok(),
-                "double" => field.parse::<f64>().is_ok(),
+                "number" => field.parse::<f64>().is_ok(),
                 "boolean" => ["true", "false"].contains(&field),
-                "dateTime" => field.len() > 19 && field.ends_with('Z'),
-                other => other == "string",
+                "time" => field.len() > 19 && field.ends_with('Z'),
+                other => other == "text",
             };
-            assert!(is_one, "{file}: {column} is `{field}`");
-            assert_ne!(column["dc:description"], "");
+            assert!(is_one, "{column:?} is `{field}`");
+            assert_ne!(column["meaning"], "");
         }
     }
 }
@@ -121,26 +115,19 @@ fn one_table_has_all_runs_with_types_and_units() {
         statuses,
         [["done"; 4], ["failed"; 4], ["skipped"; 4]].concat()
     );
-    let table = json(&project, "out/mixed.csv-metadata.json");
-    assert_eq!(table["dc:description"], "Which of them run?");
-    assert_described(&project, "out", &table);
-    let columns = table["tableSchema"]["columns"].as_array().unwrap();
+    let columns = table(&project.read("out/mixed-columns.csv"));
+    assert_described(&project.path("out/mixed.csv"), &columns);
     let of = |name: &str| {
         columns
             .iter()
-            .find(|column| column["name"] == name)
+            .find(|column| column["column"] == name)
             .unwrap()
     };
-    assert_eq!(of("step_ms")["schema:unitText"], "ms");
-    assert_eq!(of("batch_size")["datatype"], "integer");
-    let own = json(&project, "out/results/csv-metadata.json");
-    for table in own["tables"].as_array().unwrap() {
-        assert_described(&project, "out/results", table);
-    }
     assert_eq!(
-        project.read("out/results/runs.csv"),
-        project.read("reports/mixed/runs.csv")
+        (&*of("step_ms")["unit"], &*of("step_ms")["better"]),
+        ("ms", "lower")
     );
+    assert_eq!(of("batch_size")["type"], "integer");
     refusals(&project);
 }
 

@@ -3,7 +3,6 @@
 use std::fs;
 
 use crate::project::Project;
-use crate::tiny;
 
 const RUNS: &str = include_str!("../golden/ddpm/runs.csv");
 const BLOCKS: &str = include_str!("../golden/ddpm/blocks.csv");
@@ -94,24 +93,6 @@ fn a_foreign_file_is_compared_as_it_is() {
             .stderr
             .starts_with("error: cannot read `no-such-file.csv`")
     );
-}
-
-#[test]
-fn a_run_in_a_clone_without_the_diff_driver_advises_it_in_one_line_and_once() {
-    let advice = |project: &Project| {
-        let ended = project.ends(0, "run experiments/tiny.toml");
-        ended.stderr.matches("`just git-setup`").count()
-    };
-    assert_eq!(advice(&tiny::project()), 0, "no work tree");
-    let project = tiny::project();
-    project.git(&["init", "--quiet"]);
-    assert_eq!(advice(&project), 0, "no driver named");
-    project.write(".gitattributes", ATTRIBUTES);
-    assert_eq!(advice(&project), 1);
-    assert_eq!(advice(&project), 0, "said before");
-    fs::remove_file(project.path("reports/.store/told-of-git-setup")).expect("a memory");
-    project.git(&["config", "diff.fieldtrial.textconv", "fieldtrial textconv"]);
-    assert_eq!(advice(&project), 0, "set up");
 }
 
 #[test]

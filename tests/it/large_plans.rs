@@ -1,10 +1,5 @@
 //! 100,000 cells of every natural matrix shape are planned in two seconds, with little memory.
 
-use std::path::Path;
-
-use fieldtrial::manifest::Manifest;
-use fieldtrial::plan::{Plan, PlanInputs, PlanOptions};
-
 use crate::plan::HEAD;
 use crate::project::Project;
 
@@ -61,12 +56,12 @@ fn shapes() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Runs `plan --digest`: seconds, peak megabytes (0 if unknown), and output.
-fn timed_digest(text: &str) -> (f64, f64, String) {
+/// Runs `plan`: seconds, peak megabytes (0 if unknown), and output.
+fn timed_plan(text: &str) -> (f64, f64, String) {
     let project = Project::new().file("x.toml", text);
     let start = std::time::Instant::now();
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
-        .args(["plan", "x.toml", "--digest"])
+        .args(["plan", "x.toml"])
         .current_dir(project.path(""))
         .stdout(std::process::Stdio::piped())
         .spawn()
@@ -94,36 +89,9 @@ fn timed_digest(text: &str) -> (f64, f64, String) {
 #[ignore = "heavy: run with `--release --ignored`"]
 fn a_hundred_thousand_cells_plan_in_two_seconds() {
     for (shape, text) in shapes() {
-        let (seconds, megabytes, printed) = timed_digest(&text);
+        let (seconds, megabytes, printed) = timed_plan(&text);
         println!("{shape}: {seconds:.2} s, {megabytes:.0} MB");
-        assert!(printed.starts_with("100000 cells: "), "{shape}: {printed}");
+        assert!(printed.contains("\n100000 cells: "), "{shape}: {printed}");
         assert!(megabytes < 300.0, "{shape}: {megabytes} MB");
     }
-}
-
-#[test]
-fn a_digest_is_over_all_hashes_in_row_order() {
-    let numbers = format!("{:?}", (1..=30).collect::<Vec<_>>());
-    let text = format!("{HEAD}[matrix]\nbatch-size = {numbers}\nepochs = {numbers}\n");
-    let mut digest = blake3::Hasher::new();
-    let manifest = Manifest::new(Path::new("x.toml"), text.clone(), &[]).expect("a manifest");
-    let plan = Plan::new(
-        &manifest,
-        &PlanInputs::of_this_machine(),
-        PlanOptions::default(),
-    )
-    .expect("a plan");
-    let (mut first, mut last) = (String::new(), String::new());
-    for cell in plan.cells() {
-        digest.update(cell.cell_hash.as_bytes());
-        last = format!("{} {}", cell.cell_hash, cell.spec.key);
-        if first.is_empty() {
-            first.clone_from(&last);
-        }
-    }
-    let digest = digest.finalize();
-    let printed = timed_digest(&text).2;
-    let end = format!("first  {first}\nlast   {last}\ndigest {digest}\n");
-    assert!(printed.ends_with(&end), "{printed}\n{end}");
-    assert!(printed.starts_with("900 cells: 900 can run\n"), "{printed}");
 }

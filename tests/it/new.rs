@@ -6,7 +6,8 @@ use fieldtrial::base::png;
 
 use crate::project::{Ended, Project, assert_says, fieldtrial};
 
-const FORMS: [&str; 5] = ["quickstart", "csv", "images", "search", "compare"];
+/// The forms that need no data.
+const FORMS: [&str; 3] = ["quickstart", "search", "compare"];
 
 fn read(project: &Project, path: &str) -> String {
     std::fs::read_to_string(project.path(path)).expect(path)
@@ -50,19 +51,6 @@ fn a_new_manifest_of_every_form_plans_as_it_is() {
             "{form}: {cells:?}"
         );
     }
-    for (form, models) in [
-        ("csv", &["[models.linear]", "depth = 0"][..]),
-        (
-            "images",
-            &["[models.mlp]", "[models.cnn]", "[models.resnet]"],
-        ),
-    ] {
-        let text = read(&project, &format!("experiments/my-{form}.toml"));
-        for part in models.iter().chain(&["# Look first at"]) {
-            assert!(text.contains(part), "{part}: {text}");
-        }
-    }
-    assert!(read(&project, "data/my-csv.csv").starts_with("weight_g,length_mm,width_mm,fruit\n"));
 }
 
 #[test]
@@ -130,6 +118,7 @@ fn a_table_of_ones_own_gets_a_manifest_that_fits_it() {
             format!("target = \"{target}\" "),
             format!("classes = {classes} "),
             why.to_owned(),
+            "[models.linear]".to_owned(),
             "# 60 rows; features are all columns but the target: `".to_owned(),
         ] {
             assert!(text.contains(&part), "{part}: {text}");
@@ -536,7 +525,6 @@ fn refuses(project: &Project, arguments: &[&str], message: &str) {
 fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
     let project = Project::new()
         .file("taken.toml", "name = \"else\"\n")
-        .file("data/fruit.csv", "a,b\n1,2\n")
         .file("texts.csv", "name,age\nAda,3\n");
     for (arguments, message) in [
         (&["Mine"][..], "`name` cannot be `Mine`"),
@@ -547,8 +535,8 @@ fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
         (&["else"], "`name = \"else\"` is taken by `taken.toml`"),
         (&["taken"], "`taken.toml` is there already"),
         (
-            &["fruit", "--from", "csv"],
-            "`--data data/fruit.csv` takes it",
+            &["x", "--from", "csv"],
+            "`--from` with a form of data needs the data",
         ),
         (
             &["x", "--from", "search", "--data", "texts.csv"],

@@ -146,7 +146,7 @@ fn a_table_is_trained_on_used_for_predictions_and_exported() {
     for file in [
         "code/model.py",
         "code/prepare.py",
-        "tables/houses.csv-metadata.json",
+        "tables/houses-columns.csv",
     ] {
         assert!(fs::metadata(project.path(file)).is_ok(), "{file}");
     }

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::base::text::kebab_case;
-use crate::compare::{self, Comparison, Options, Origin, Side, Source, Verdict, axis_index};
+use crate::compare::{self, Comparison, Options, Origin, Source, Verdict, axis_index};
 use crate::diag::{Failure, list};
 use crate::plan::CellFilter;
 use crate::report::{Language, ReportError, languages, render_comparison};
@@ -131,9 +131,8 @@ fn along(
     };
     let side = experiment.read(&source.name)?;
     let plan = &side.set.plan;
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let treatment = text(plan.compare.get("treatment"));
-    let Some(axis) = arguments.along.clone().or_else(|| treatment.clone()) else {
+    let treatment = plan.compare.get("treatment").and_then(Value::as_str);
+    let Some(axis) = arguments.along.as_deref().or(treatment) else {
         let title = format!("`{}` is to be compared with what?", source.name);
         let axes = list(plan.axes.iter().map(|axis| &*axis.name));
         let help = format!(
@@ -141,57 +140,22 @@ fn along(
         );
         return Err(Failure::without_source(title, Some(help)));
     };
-    let place = axis_index(&plan.axes, &axis)?;
-    let from = arguments
-        .from
-        .clone()
-        .or_else(|| baseline(&side, place, treatment.as_deref()));
-    let values = || plan.axes[place].values.iter().map(ToString::to_string);
-    let Some(from) = from.or_else(|| values().next()) else {
-        return Ok(Found::default());
+    let ends = (arguments.from.as_deref(), arguments.to.as_deref());
+    let comparisons = Comparison::along_values(&side, axis, ends, options)?;
+    let nothing = match &plan.axes[axis_index(&plan.axes, axis)?] {
+        one if one.values.len() == 1 => {
+            format!(
+                "axis `{}` has one value only: `{}`",
+                one.name, one.values[0]
+            )
+        }
+        _ => format!("no two cells differ in `{axis}` only"),
     };
-    let others = match &arguments.to {
-        Some(to) => vec![to.clone()],
-        None => values().filter(|value| *value != from).collect(),
-    };
-    if others.is_empty() {
-        let name = &plan.axes[place].name;
-        return Ok(Found {
-            nothing: Some(format!("axis `{name}` has one value only: `{from}`")),
-            ..Found::default()
-        });
-    }
-    let options = Options {
-        values: others.len(),
-        ..options.clone()
-    };
-    let compared = others
-        .iter()
-        .map(|to| Comparison::along(&side, &axis, (&from, to), &options));
     Ok(Found {
-        comparisons: compared.collect::<Result<_, _>>()?,
-        nothing: Some(format!("no two cells differ in `{axis}` only")),
+        comparisons,
+        nothing: Some(nothing),
         ..Found::default()
     })
-}
-
-/// The axis value that the manifest names as baseline.
-fn baseline(side: &Side, place: usize, treatment: Option<&str>) -> Option<String> {
-    let plan = &side.set.plan;
-    let axis = &plan.axes[place];
-    let is_treatment = treatment.is_some_and(|name| axis.is_called(name));
-    let of_treatment = plan.compare.get("baseline");
-    let of_treatment = of_treatment.filter(|value| is_treatment && !value.is_null());
-    let of_report = plan.report.get("baseline").and_then(Value::as_object);
-    let of_report = of_report.and_then(|all| all.iter().find(|(name, _)| axis.is_called(name)));
-    let value = of_treatment.or(of_report.map(|(_, value)| value))?;
-    let text = value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned);
-    axis.values
-        .iter()
-        .any(|known| **known == *text)
-        .then_some(text)
 }
 
 impl Found {

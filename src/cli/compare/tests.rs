@@ -1,6 +1,6 @@
+use super::is_not_comparable;
 use super::page::Printing;
 use super::summary::{answers, details};
-use super::{baseline, is_not_comparable};
 use crate::compare::golden::{across_machines, batch_sizes, branches, main_side, side};
 use crate::compare::{Comparison, Options, Waiting};
 use crate::report::comparison_answer;
@@ -231,23 +231,4 @@ fn the_last_lines_are_the_answer_of_the_page() {
         flat(&comparison_answer(&both[0]).join(" "))
     );
     assert_eq!(flat(second), flat(&comparison_answer(&both[1]).join(" ")));
-}
-
-#[test]
-fn the_baseline_of_the_treatment_is_the_side_before() {
-    let mut side = main_side();
-    let axes = &side.set.plan.axes;
-    let place = axes
-        .iter()
-        .position(|axis| axis.name == "batch-size")
-        .expect("an axis");
-    side.set.plan.compare = serde_json::json!({"treatment": "batch-size", "baseline": "16"});
-    assert_eq!(
-        baseline(&side, place, Some("batch-size")).as_deref(),
-        Some("16")
-    );
-    // The manifest's baseline is a value of its treatment, so along any other axis there is none.
-    assert_eq!(baseline(&side, place, Some("workers")), None);
-    side.set.plan.compare["baseline"] = "17".into();
-    assert_eq!(baseline(&side, place, Some("batch-size")), None);
 }

@@ -15,20 +15,17 @@ pub(super) struct Draft {
     pub(super) text: String,
     /// How the data were interpreted, one line each.
     pub(super) guesses: Vec<String>,
-    /// Content of the file [`NewManifest::example`], if the manifest uses it.
-    pub(super) example: Option<String>,
 }
 
 /// Names of placeholders `{name}` in a template, with their values.
 type Fillings<'a> = &'a [(&'a str, String)];
 
 impl Draft {
-    /// A manifest without guesses and without an example file.
+    /// A manifest without guesses.
     pub(super) fn plain(text: String) -> Self {
         Self {
             text,
             guesses: Vec::new(),
-            example: None,
         }
     }
 }

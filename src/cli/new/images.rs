@@ -60,7 +60,6 @@ pub(super) fn draft(new_manifest: &NewManifest, path: &Path) -> Result<Draft, Pr
             (train, spec.splits_itself()),
         ),
         guesses: vec![classes].into_iter().chain(left_out).collect(),
-        example: None,
     })
 }
 
@@ -87,18 +86,4 @@ fn images_text(
     ];
     let form = include_str!("images.toml").replace("{models}", IMAGE_MODELS.trim_end());
     filled(new_manifest, &form, about, &fillings)
-}
-
-pub(super) fn example(new_manifest: &NewManifest) -> Draft {
-    let generate = "generate = { kind = \"surface-textures\", normal = 200, abnormal = 200, size = 32, seed = 7 }    # written by `run`";
-    let classes = "400 generated images of 2 classes: `abnormal`, `normal`";
-    let about = "images of surfaces with and without a defect, generated as an example";
-    let text = images_text(
-        new_manifest,
-        &new_manifest.data(),
-        about,
-        [generate, classes],
-        (320, false),
-    );
-    Draft::plain(text)
 }

@@ -2,7 +2,6 @@
 
 mod arrays;
 mod draft;
-mod example;
 mod header;
 mod images;
 mod place;
@@ -33,7 +32,7 @@ use place::{NewManifest, tables_in};
 
 /// Write a commented manifest to begin with
 ///
-/// It plans and runs as it is, with an example of data, or with your own (`--data`).
+/// It plans and runs as it is, on generated data or on your own (`--data`).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -76,13 +75,13 @@ pub(super) struct NewArguments {
 enum Form {
     /// A small network on generated data, at two sizes
     Quickstart,
-    /// A table in a CSV file: numbers or classes from numbers, categories and dates
+    /// A table in a CSV file (`--data`): numbers or classes from numbers, categories and dates
     Csv,
-    /// A folder of images: which class is it?
+    /// A folder of images (`--data`): which class is it?
     Images,
-    /// Arrays of NumPy or PyTorch: rows of numbers, or images
+    /// Arrays of NumPy or PyTorch (`--data`): rows of numbers, or images
     Arrays,
-    /// A text: which character comes next?
+    /// A text (`--data`): which character comes next?
     Text,
     /// A search for good settings
     Search,
@@ -97,23 +96,16 @@ pub(super) fn new(arguments: &NewArguments) -> Outcome {
         Some(script) => script::draft(&new_manifest, script)?,
         None => draft(form(arguments)?, arguments, &new_manifest)?,
     };
-    let example = draft
-        .example
-        .as_ref()
-        .map(|text| (new_manifest.example(), text));
-    let mut files = vec![(new_manifest.manifest.clone(), &draft.text)];
-    files.extend(example);
-    for (path, _) in &files {
-        refuse_to_overwrite(path)?;
+    let manifest = &new_manifest.manifest;
+    if manifest.exists() {
+        return Err(mistake_with_help(
+            format!("`{}` is there already", manifest.display()),
+            "choose another name, or remove the file",
+        ));
     }
-    if draft.example.is_none() {
-        refuse_unless_it_runs(&new_manifest.manifest, &draft.text)?;
-    }
-    // Write the manifest last, so that its data exist when it does.
-    for (path, text) in files.iter().rev() {
-        write(path, text)?;
-    }
-    tell(&files, &draft, &new_manifest)?;
+    refuse_unless_it_runs(manifest, &draft.text)?;
+    write(manifest, &draft.text)?;
+    tell(&draft, &new_manifest)?;
     Ok(exit_code::GOOD)
 }
 
@@ -158,12 +150,6 @@ fn draft(
             ));
         }
         (Form::Arrays, Some(path)) => return arrays::draft(new_manifest, path),
-        (Form::Arrays, None) => {
-            return Err(mistake_with_help(
-                "`--from arrays` needs arrays",
-                "name them by `--data x.npy`, a `.npz` or a `.safetensors` file",
-            ));
-        }
         (Form::Text, Some(path)) => {
             let seen = (
                 "path",
@@ -173,15 +159,13 @@ fn draft(
             let text = filled(new_manifest, include_str!("text.toml"), &about, &[seen]);
             return Ok(Draft::plain(text));
         }
-        (Form::Text, None) => {
+        (Form::Images, Some(path)) => return images::draft(new_manifest, path),
+        (Form::Csv | Form::Arrays | Form::Text | Form::Images, None) => {
             return Err(mistake_with_help(
-                "`--from text` needs a text",
-                "name it by `--data book.txt`",
+                "`--from` with a form of data needs the data",
+                "name them by `--data`; without data, `--from quickstart`, `search` and `compare` run as they are",
             ));
         }
-        (Form::Csv, None) => return Ok(table::example(new_manifest)),
-        (Form::Images, Some(path)) => return images::draft(new_manifest, path),
-        (Form::Images, None) => return Ok(images::example(new_manifest)),
         (Form::Quickstart, _) => (
             include_str!("quickstart.toml"),
             "a small network on generated data, at two sizes",
@@ -210,23 +194,6 @@ fn refuse_name(name: &str, manifest: &Path) -> Result<(), Problem> {
             "results go to `reports/<name>/`; choose another name",
         )),
     }
-}
-
-fn refuse_to_overwrite(path: &Path) -> Result<(), Problem> {
-    if !path.exists() {
-        return Ok(());
-    }
-    let shown = path.display();
-    let help = match path.extension() {
-        Some(extension) if extension == "csv" => {
-            format!("`--data {shown}` takes it for your data; or choose another name")
-        }
-        _ => "choose another name, or remove the file".to_owned(),
-    };
-    Err(mistake_with_help(
-        format!("`{shown}` is there already"),
-        help,
-    ))
 }
 
 /// Plans the manifest before it is written, so that nothing is left behind if the data do not fit.
@@ -273,13 +240,10 @@ fn write(path: &Path, text: &str) -> Result<(), Problem> {
     written.map_err(|error| mistake(format!("cannot write `{}`: {error}", path.display())))
 }
 
-/// Prints the files on standard output, and the assumptions and next steps on standard error.
-fn tell(files: &[(PathBuf, &String)], draft: &Draft, new_manifest: &NewManifest) -> io::Result<()> {
+/// Prints the manifest's path on standard output, and the assumptions and next steps on standard error.
+fn tell(draft: &Draft, new_manifest: &NewManifest) -> io::Result<()> {
     let (manifest, name) = (&new_manifest.manifest, &new_manifest.name);
-    let mut out = io::stdout().lock();
-    for (path, _) in files {
-        writeln!(out, "{}", path.display())?;
-    }
+    writeln!(io::stdout().lock(), "{}", manifest.display())?;
     for line in &draft.guesses {
         eprintln!("guessed  {line}");
     }

@@ -1,4 +1,4 @@
-//! [`NewManifest`]: where to write a new manifest and its data, and the paths between them.
+//! [`NewManifest`]: where to write a new manifest, and the paths between it and its data.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -35,18 +35,6 @@ impl NewManifest {
             name: name.to_owned(),
             manifest: folder.join(format!("{name}.toml")),
         })
-    }
-
-    /// Folder for the manifest's data: `data/NAME`, next to `experiments` if the manifest is in that folder.
-    pub(super) fn data(&self) -> PathBuf {
-        let folder = self.manifest.parent().unwrap_or(Path::new(""));
-        let is_usual = folder.file_name().is_some_and(|name| name == "experiments");
-        let root = folder.parent().filter(|_| is_usual).unwrap_or(folder);
-        root.join("data").join(&self.name)
-    }
-
-    pub(super) fn example(&self) -> PathBuf {
-        self.data().with_extension("csv")
     }
 
     /// `path` (relative to the current folder) relative to the manifest's folder.
@@ -137,13 +125,5 @@ mod tests {
                 "{manifest}"
             );
         }
-        assert_eq!(
-            new_manifest("experiments/x.toml").example(),
-            Path::new("data/x.csv")
-        );
-        assert_eq!(
-            new_manifest("elsewhere/x.toml").data(),
-            Path::new("elsewhere/data/x")
-        );
     }
 }

@@ -9,9 +9,9 @@ use crate::plan::toml_text;
 use super::super::Problem;
 use super::super::problem::{mistake, mistake_with_help};
 use super::draft::{Draft, MAX_LISTED, batch_size, filled, named, quoted, toml_escaped};
+use super::header;
 use super::place::NewManifest;
 use super::table_files::{column_name_set, held_out, is_held_out, split_by_name, tables};
-use super::{example, header};
 
 /// Part of a new manifest: the sections `[models.…]` for rows of numbers.
 pub(super) const ROW_MODELS: &str = include_str!("csv-models.toml");
@@ -291,37 +291,4 @@ fn columns(guess: &CsvGuess) -> String {
     };
     let lines = guess.columns.iter().map(line);
     format!("{head}{}", lines.collect::<Vec<String>>().join("\n"))
-}
-
-pub(super) fn example(new_manifest: &NewManifest) -> Draft {
-    let features = ["weight_g", "length_mm", "width_mm"].map(str::to_owned);
-    let table = example::table();
-    let guess = CsvGuess {
-        rows: table.lines().count() - 1,
-        header: true,
-        separator: ',',
-        numbers: Vec::new(),
-        groups: None,
-        missing_values: Vec::new(),
-        columns: Vec::new(),
-        ignored: Vec::new(),
-        features: features.into(),
-        targets: vec!["fruit".to_owned()],
-        why_target: Some("which fruit it is".to_owned()),
-        classes: true,
-        why_classes: "`false` for amounts".to_owned(),
-        kinds: 3,
-        rarest: 80,
-    };
-    let about = "a table of fruit, made up as an example";
-    Draft {
-        example: Some(table),
-        ..Draft::plain(table_text(
-            new_manifest,
-            &new_manifest.example().into(),
-            &guess,
-            about,
-            "",
-        ))
-    }
 }

@@ -6,7 +6,6 @@ mod summary;
 mod table;
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
@@ -22,8 +21,8 @@ use super::run_plan::{StoredRuns, plan_of, print_data_remarks};
 use super::{Outcome, Problem, exit_code};
 use summary::{Summary, basis_text, chosen, expected};
 
-/// Number of rows at the beginning, and at the end, of a large plan's table.
-const SHOWN: usize = 20;
+/// Largest number of rows of the table.
+const SHOWN: usize = 40;
 
 /// Largest number of cells of a plan for which finished runs are searched in the store.
 const RESUMED: usize = 100_000;
@@ -48,14 +47,11 @@ pub(super) struct PlanArguments {
     #[arg(long, value_name = "AXIS=VALUE,…")]
     only: Option<String>,
     /// How to print the cells
-    #[arg(long, value_enum, default_value_t = Format::Table, conflicts_with_all = ["explain", "digest"])]
+    #[arg(long, value_enum, default_value_t = Format::Table, conflicts_with = "explain")]
     format: Format,
     /// Print what the axes stand for and how one cell is resolved: the first, or the one with this key
-    #[arg(long, value_name = "KEY", num_args = 0..=1, default_missing_value = "", conflicts_with = "digest")]
+    #[arg(long, value_name = "KEY", num_args = 0..=1, default_missing_value = "")]
     explain: Option<String>,
-    /// Print the number of cells, the first and the last, and one digest over all cell hashes
-    #[arg(long)]
-    digest: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -72,12 +68,11 @@ pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
     eprint!("{warnings}");
     print_data_remarks(&plan, Verbosity::Normal);
     let mut out = BufWriter::new(io::stdout().lock());
-    let summary = match (&arguments.explain, arguments.digest, arguments.format) {
-        (Some(key), ..) => return explain::explain(&plan, key, &mut out),
-        (None, true, _) => digest(&plan, &mut out)?,
-        (None, false, Format::Table) => table(&plan, &mut out)?,
-        (None, false, Format::Csv) => csv(&plan, &mut out)?,
-        (None, false, Format::Json) => json(&plan, &mut out)?,
+    let summary = match (&arguments.explain, arguments.format) {
+        (Some(key), _) => return explain::explain(&plan, key, &mut out),
+        (None, Format::Table) => table(&plan, &mut out)?,
+        (None, Format::Csv) => csv(&plan, &mut out)?,
+        (None, Format::Json) => json(&plan, &mut out)?,
     };
     out.flush()?;
     if summary.is_all_infeasible() {
@@ -87,32 +82,23 @@ pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
     Ok(exit_code::GOOD)
 }
 
-/// Counts of the selected cells, and the first and last cells for the table.
-fn survey<'a>(
-    cells: impl Iterator<Item = Cow<'a, PlannedCell>>,
-) -> (Summary, Vec<PlannedCell>, Vec<PlannedCell>) {
-    let mut summary = Summary::default();
-    let (mut first, mut last) = (Vec::new(), VecDeque::new());
+/// Counts of the selected cells, and the first cells for the table.
+fn survey<'a>(cells: impl Iterator<Item = Cow<'a, PlannedCell>>) -> (Summary, Vec<PlannedCell>) {
+    let (mut summary, mut shown) = (Summary::default(), Vec::new());
     for cell in cells {
         summary.add(&cell);
-        if first.len() < SHOWN {
-            first.push(cell.into_owned());
-            continue;
-        }
-        last.push_back(cell);
-        if last.len() > SHOWN {
-            last.pop_front();
+        if shown.len() < SHOWN {
+            shown.push(cell.into_owned());
         }
     }
-    let last = last.into_iter().map(Cow::into_owned).collect();
-    (summary, first, last)
+    (summary, shown)
 }
 
 fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     // A small plan's cells are made once, for the table and for the counts of runs.
     let is_small = plan.search.is_none() && plan.len() <= RESUMED;
     let cells: Option<Vec<PlannedCell>> = is_small.then(|| plan.cells().collect());
-    let (summary, first, last) = match &cells {
+    let (summary, shown) = match &cells {
         Some(cells) => {
             let selected = cells.iter().filter(|cell| plan.is_selected(cell));
             survey(selected.map(Cow::Borrowed))
@@ -123,16 +109,15 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     if let Some(question) = &plan.question {
         writeln!(out, "{question}")?;
     }
-    let left_out = summary.cells() - first.len() - last.len();
+    let left_out = summary.cells() - shown.len();
     let stored = StoredRuns::of(plan)?;
     let estimator = stored.estimator();
     let estimate = |cell: &PlannedCell| {
         expected(&estimator, cell).map(|expected| human_seconds(expected.seconds))
     };
-    let mut shown = first.iter().chain(&last);
-    let has_estimate = plan.search.is_none() && shown.any(|cell| estimate(cell).is_some());
+    let has_estimate = plan.search.is_none() && shown.iter().any(|cell| estimate(cell).is_some());
     let estimates: Option<table::Estimate<'_>> = has_estimate.then_some(&estimate);
-    let shown = table::cells_table(plan, &first, &last, left_out, estimates);
+    let shown = table::cells_table(plan, &shown, left_out, estimates);
     if plan.search.is_some() {
         let (space, studies) = (search::text(plan), summary.of_search(plan));
         write!(out, "\n{space}\n{shown}\n{studies}\n")?;
@@ -216,25 +201,5 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         write!(out, "{comma}\n{cell}")?;
     }
     writeln!(out, "\n]}}")?;
-    Ok(summary)
-}
-
-fn digest(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
-    let mut summary = Summary::default();
-    let mut hasher = blake3::Hasher::new();
-    let mut ends: Option<[PlannedCell; 2]> = None;
-    for cell in chosen(plan) {
-        summary.add(&cell);
-        hasher.update(cell.cell_hash.as_bytes());
-        match &mut ends {
-            Some([_, last]) => *last = cell,
-            None => ends = Some([cell.clone(), cell]),
-        }
-    }
-    writeln!(out, "{summary}")?;
-    for (cell, which) in ends.iter().flatten().zip(["first ", "last  "]) {
-        writeln!(out, "{which} {} {}", cell.cell_hash, cell.spec.key)?;
-    }
-    writeln!(out, "digest {}", hasher.finalize())?;
     Ok(summary)
 }

@@ -8,19 +8,19 @@ use super::summary::status;
 /// Gives the expected time of a cell as text, from earlier results; `None` without an estimate.
 pub(super) type Estimate<'a> = &'a dyn Fn(&PlannedCell) -> Option<String>;
 
-/// The table of a plan: its first and last cells, and the number of cells left out between them.
+/// The table of a plan: its first cells, and the number of cells left out.
 pub(super) fn cells_table(
     plan: &Plan,
-    first: &[PlannedCell],
-    last: &[PlannedCell],
+    cells: &[PlannedCell],
     left_out: usize,
     estimate: Option<Estimate<'_>>,
 ) -> String {
-    let mut cells = first.iter().chain(last);
-    let has_reasons = cells.any(|cell| !status(&cell.feasibility).1.is_empty());
+    let has_reasons = cells
+        .iter()
+        .any(|cell| !status(&cell.feasibility).1.is_empty());
     let row = |cell| row(plan, cell, estimate, has_reasons);
     let gap = (left_out > 0).then(|| vec![format!("… {left_out} more")]);
-    let rows = first.iter().map(row).chain(gap).chain(last.iter().map(row));
+    let rows = cells.iter().map(row).chain(gap);
     let axes = plan.cell_axes().iter().enumerate();
     let numbers = axes.filter(|(_, axis)| axis.kind != AxisKind::Category);
     let header = header(plan, estimate.is_some(), has_reasons);

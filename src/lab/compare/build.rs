@@ -9,11 +9,12 @@ use crate::plan::{AxisInfo, CellFilter, Selection};
 use crate::results::{CellInfo, PlanFile, suggest_name};
 
 use super::cells::{Cell, cells};
+use super::changes::setting_text;
 use super::costs::Costs;
 use super::draft::{Draft, Question, judged};
 use super::environment::differences;
 use super::facts::{Facts, qualities};
-use super::matching::{Matching, Pair, axis_changes};
+use super::matching::{Pair, axis_changes, pairs_along, pairs_of};
 use super::verdict::VerdictOptions;
 use super::{Comparison, EnvironmentChange, FieldClass, Origin, Side};
 
@@ -37,7 +38,7 @@ impl Comparison {
     pub fn between(before: Side, after: Side, options: &Options) -> Result<Self, Failure> {
         let (old, new) = (&before.set.plan, &after.set.plan);
         let chosen = choices(old, new, options)?;
-        let Matching { pairs, ambiguous } = Matching::of(old, new);
+        let pairs = pairs_of(old, new);
         let unpaired = |plan: &PlanFile, choice: &Choice, place_of: fn(&Pair) -> usize| {
             let paired: BTreeSet<usize> = pairs.iter().map(place_of).collect();
             let cells = plan.cells.iter().enumerate();
@@ -51,7 +52,6 @@ impl Comparison {
             axes,
             added,
             removed,
-            ambiguous,
             ..compared((before, after), pairs, &chosen, options, None)
         })
     }
@@ -73,7 +73,7 @@ impl Comparison {
         check_value(info, before)?;
         check_value(info, after)?;
         let chosen = choices(plan, plan, options)?;
-        let pairs = Matching::along(plan, place, before, after);
+        let pairs = pairs_along(plan, place, before, after);
         let of_value = |value: &str| Side {
             name: format!("{} {value}", info.name),
             origin: Origin::Value {
@@ -85,6 +85,50 @@ impl Comparison {
         let sides = (of_value(before), of_value(after));
         Ok(compared(sides, pairs, &chosen, options, Some(place)))
     }
+
+    /// Compares one value of `axis` with each of the others: `from`, else the value that the manifest names as the
+    /// baseline, else the first; with `to`, else all others.
+    ///
+    /// # Errors
+    /// As [`Self::along`].
+    pub fn along_values(
+        side: &Side,
+        axis: &str,
+        (from, to): (Option<&str>, Option<&str>),
+        options: &Options,
+    ) -> Result<Vec<Self>, Failure> {
+        let plan = &side.set.plan;
+        let info = &plan.axes[axis_index(&plan.axes, axis)?];
+        let values = || info.values.iter().map(|value| &**value);
+        let declared = baseline(plan, info);
+        let Some(from) = from.or(declared.as_deref()).or(values().next()) else {
+            return Ok(Vec::new());
+        };
+        let others: Vec<&str> = match to {
+            Some(to) => vec![to],
+            None => values().filter(|value| *value != from).collect(),
+        };
+        let options = Options {
+            values: others.len(),
+            ..options.clone()
+        };
+        let others = others.into_iter();
+        let compared = others.map(|to| Self::along(side, axis, (from, to), &options));
+        compared.collect()
+    }
+}
+
+/// The value of an axis that the manifest names as the baseline.
+fn baseline(plan: &PlanFile, axis: &AxisInfo) -> Option<String> {
+    let treatment = plan.compare.get("treatment").and_then(Value::as_str);
+    let is_treatment = treatment.is_some_and(|name| axis.is_called(name));
+    let of_treatment = plan.compare.get("baseline");
+    let of_treatment = of_treatment.filter(|value| is_treatment && !value.is_null());
+    let of_report = plan.report.get("baseline").and_then(Value::as_object);
+    let of_report = of_report.and_then(|all| all.iter().find(|(name, _)| axis.is_called(name)));
+    let text = setting_text(of_treatment.or(of_report.map(|(_, value)| value))?);
+    let is_known = axis.values.iter().any(|known| **known == *text);
+    is_known.then_some(text)
 }
 
 /// Index in `axes` of the axis called `name`.
@@ -197,7 +241,6 @@ fn compared(
         cells: all.map(finished).collect(),
         added: Vec::new(),
         removed: Vec::new(),
-        ambiguous: Vec::new(),
         matrix: verdicts.matrix,
         costs: costs.over_cells,
         needed_runs: verdicts.needed_runs,

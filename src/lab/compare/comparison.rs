@@ -39,8 +39,6 @@ pub struct Comparison {
     /// Cells that exist only in `before`.
     #[serde(serialize_with = "identified")]
     pub removed: Vec<CellInfo>,
-    /// Groups of added and removed cells with more than one possible pairing; none of them is paired.
-    pub ambiguous: Vec<Ambiguity>,
     /// Matched cells, in the plan order of `after`.
     #[serde(skip)]
     pub cells: Vec<CellPair>,
@@ -273,17 +271,6 @@ pub enum MatchedBy {
     SharedAxes,
     /// Same values on all axes except the one compared along.
     OtherAxes,
-}
-
-/// Cells that share a hash, or the values on all shared axes, with more than one cell of the other side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Ambiguity {
-    /// The criterion that matches them.
-    pub by: MatchedBy,
-    /// Keys on the side before.
-    pub before: Vec<String>,
-    /// Keys on the side after.
-    pub after: Vec<String>,
 }
 
 /// A setting that differs between two cells.

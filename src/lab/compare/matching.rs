@@ -1,14 +1,14 @@
 //! Matches the cells of two sides.
 //!
 //! First by key; remaining cells by cell hash; then by the axes that both sides have, if every other axis has a single
-//! value. A cell is paired at most once: if several cells would fit, none is paired and the ambiguity is reported.
+//! value. A cell is paired at most once: if several cells would fit, none is paired.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::AxisInfo;
 use crate::results::{CellInfo, PlanFile};
 
-use super::{Ambiguity, AxisChange, MatchedBy};
+use super::{AxisChange, MatchedBy};
 
 /// Two matched cells, as indices into the plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,62 +18,51 @@ pub(super) struct Pair {
     pub(super) by: MatchedBy,
 }
 
-/// The cells of two plans, matched.
-#[derive(Debug, Default)]
-pub(super) struct Matching {
-    /// Pairs, in the plan order of the side after.
-    pub(super) pairs: Vec<Pair>,
-    /// Cells with more than one possible partner.
-    pub(super) ambiguous: Vec<Ambiguity>,
+/// Matches the cells of two results; the pairs are in the plan order of the side after.
+pub(super) fn pairs_of(before: &PlanFile, after: &PlanFile) -> Vec<Pair> {
+    let mut open = Open {
+        plans: [before, after],
+        unpaired: [before, after].map(|plan| (0..plan.cells.len()).collect()),
+        pairs: Vec::new(),
+    };
+    open.pair(MatchedBy::Key, |plan, cell| Some(values(plan, cell)));
+    open.pair(MatchedBy::CellHash, |_, cell| {
+        let hash = Some(&cell.cell_hash).filter(|hash| !hash.is_empty())?;
+        Some(BTreeMap::from([(hash.as_str(), "")]))
+    });
+    if let Some(shared) = shared_axes(before, after) {
+        open.pair(MatchedBy::SharedAxes, |plan, cell| {
+            let mut values = values(plan, cell);
+            values.retain(|path, _| shared.contains(path));
+            Some(values)
+        });
+    }
+    open.pairs.sort_by_key(|pair| pair.after);
+    open.pairs
 }
 
-impl Matching {
-    /// Matches the cells of two results.
-    pub(super) fn of(before: &PlanFile, after: &PlanFile) -> Self {
-        let mut open = Open {
-            plans: [before, after],
-            unpaired: [before, after].map(|plan| (0..plan.cells.len()).collect()),
-            matching: Self::default(),
-            doubtful: Vec::new(),
-        };
-        open.pair(MatchedBy::Key, |plan, cell| Some(values(plan, cell)));
-        open.pair(MatchedBy::CellHash, |_, cell| {
-            let hash = Some(&cell.cell_hash).filter(|hash| !hash.is_empty())?;
-            Some(BTreeMap::from([(hash.as_str(), "")]))
-        });
-        if let Some(shared) = shared_axes(before, after) {
-            open.pair(MatchedBy::SharedAxes, |plan, cell| {
-                let mut values = values(plan, cell);
-                values.retain(|path, _| shared.contains(path));
-                Some(values)
-            });
-        }
-        open.finish()
+/// Matches the cells of one result that have the value `before` on the axis at `place` with those that have `after` there
+/// and the same values on all other axes.
+pub(super) fn pairs_along(plan: &PlanFile, place: usize, before: &str, after: &str) -> Vec<Pair> {
+    let others = |index: usize| -> Vec<&String> {
+        let mut texts: Vec<&String> = plan.cells[index].axes.iter().collect();
+        texts.remove(place);
+        texts
+    };
+    let with = |value: &str| -> Vec<usize> {
+        let is_with = |index: &usize| plan.cells[*index].axes[place] == value;
+        (0..plan.cells.len()).filter(is_with).collect()
+    };
+    let mut partners: BTreeMap<Vec<&String>, usize> = BTreeMap::new();
+    for index in with(before) {
+        partners.entry(others(index)).or_insert(index);
     }
-
-    /// Matches the cells of one result that have the value `before` on the axis at `place` with those that have `after`
-    /// there and the same values on all other axes.
-    pub(super) fn along(plan: &PlanFile, place: usize, before: &str, after: &str) -> Vec<Pair> {
-        let others = |index: usize| -> Vec<&String> {
-            let mut texts: Vec<&String> = plan.cells[index].axes.iter().collect();
-            texts.remove(place);
-            texts
-        };
-        let with = |value: &str| -> Vec<usize> {
-            let is_with = |index: &usize| plan.cells[*index].axes[place] == value;
-            (0..plan.cells.len()).filter(is_with).collect()
-        };
-        let mut partners: BTreeMap<Vec<&String>, usize> = BTreeMap::new();
-        for index in with(before) {
-            partners.entry(others(index)).or_insert(index);
-        }
-        let pairs = with(after).into_iter().filter_map(|after| {
-            let before = partners.remove(&others(after))?;
-            let by = MatchedBy::OtherAxes;
-            Some(Pair { before, after, by })
-        });
-        pairs.collect()
-    }
+    let pairs = with(after).into_iter().filter_map(|after| {
+        let before = partners.remove(&others(after))?;
+        let by = MatchedBy::OtherAxes;
+        Some(Pair { before, after, by })
+    });
+    pairs.collect()
 }
 
 /// Names and values that identify a cell in one step of matching. Cells whose identity is equal and unique on both
@@ -84,9 +73,7 @@ type Identity<'a> = BTreeMap<&'a str, &'a str>;
 struct Open<'a> {
     plans: [&'a PlanFile; 2],
     unpaired: [BTreeSet<usize>; 2],
-    matching: Matching,
-    /// Cells with more than one possible partner, by matching step.
-    doubtful: Vec<(MatchedBy, [Vec<usize>; 2])>,
+    pairs: Vec<Pair>,
 }
 
 impl<'a> Open<'a> {
@@ -109,38 +96,9 @@ impl<'a> Open<'a> {
                 let (before, after) = (*before, *after);
                 self.unpaired[0].remove(&before);
                 self.unpaired[1].remove(&after);
-                self.matching.pairs.push(Pair { before, after, by });
-            } else if group.iter().all(|places| !places.is_empty()) {
-                self.doubtful.push((by, group));
+                self.pairs.push(Pair { before, after, by });
             }
         }
-    }
-
-    /// Returns the pairs and the remaining ambiguities. An ambiguity is dropped if later steps paired all its cells of
-    /// one side.
-    fn finish(mut self) -> Matching {
-        let [before, after] = &mut self.unpaired;
-        for (by, mut group) in self.doubtful {
-            group[0].retain(|place| before.contains(place));
-            group[1].retain(|place| after.contains(place));
-            if group.iter().any(Vec::is_empty) {
-                continue;
-            }
-            // A cell of the side before is listed in at most one ambiguity.
-            before.retain(|place| !group[0].contains(place));
-            let keys = |side: usize| -> Vec<String> {
-                let cells = &self.plans[side].cells;
-                let places = group[side].iter();
-                places.map(|&place| cells[place].key.clone()).collect()
-            };
-            self.matching.ambiguous.push(Ambiguity {
-                by,
-                before: keys(0),
-                after: keys(1),
-            });
-        }
-        self.matching.pairs.sort_by_key(|pair| pair.after);
-        self.matching
     }
 }
 

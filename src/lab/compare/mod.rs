@@ -40,9 +40,9 @@ pub use best::{min_runs_to_rank_best, p_values_within_pairs, paired_p_value};
 pub use build::{Options, axis_index};
 pub use changes::{collect_settings, is_within, setting_changes, setting_text};
 pub use comparison::{
-    Ambiguity, AxisChange, CellPair, Comparison, CountsComparability, EnvironmentChange,
-    FactChange, FieldChange, FieldClass, MatchedBy, Origin, QualityChange, Side, SpecChange,
-    TimingChange, Waiting, Work, WorkChange,
+    AxisChange, CellPair, Comparison, CountsComparability, EnvironmentChange, FactChange,
+    FieldChange, FieldClass, MatchedBy, Origin, QualityChange, Side, SpecChange, TimingChange,
+    Waiting, Work, WorkChange,
 };
 pub use cost::{Cost, CostChange, CostOverCells};
 pub use files::write_files;

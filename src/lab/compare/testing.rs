@@ -57,7 +57,6 @@ pub fn comparison() -> Comparison {
         ],
         added,
         removed,
-        ambiguous: Vec::new(),
         matrix: Some(MatrixJudgement {
             cells: 3,
             ratio: ratio(1.04),

@@ -327,3 +327,35 @@ fn tolerances_hold_within_their_column_and_across_classes() {
     );
     assert!((across.cells[0].facts[0].tolerance - ACROSS_CLASSES).abs() < 1e-12);
 }
+
+#[test]
+fn the_baseline_of_the_treatment_is_the_side_before() {
+    let compared = |compare: serde_json::Value, axis: &str, from: Option<&str>| {
+        let mut side = main_side();
+        side.set.plan.compare = compare;
+        let options = Options::default();
+        let all = Comparison::along_values(&side, axis, (from, None), &options);
+        let names = all.expect("comparisons").into_iter();
+        let names: Vec<[String; 2]> = names.map(|one| [one.before.name, one.after.name]).collect();
+        names
+    };
+    let of_sizes = serde_json::json!({"treatment": "batch-size", "baseline": "16"});
+    let sizes = compared(of_sizes.clone(), "batch-size", None);
+    assert!(
+        sizes.iter().all(|[before, _]| before == "batch-size 16"),
+        "{sizes:?}"
+    );
+    assert!(
+        sizes.iter().any(|[_, after]| after == "batch-size 8"),
+        "{sizes:?}"
+    );
+    // The manifest's baseline is a value of its treatment, so along any other axis the first value is the side before.
+    let workers = compared(of_sizes.clone(), "workers", None);
+    assert_eq!(workers, [["workers 0", "workers 4"]]);
+    let unknown = serde_json::json!({"treatment": "batch-size", "baseline": "17"});
+    assert_eq!(compared(unknown, "batch-size", None)[0][0], "batch-size 8");
+    assert_eq!(
+        compared(of_sizes, "batch-size", Some("64"))[0][0],
+        "batch-size 64"
+    );
+}

@@ -2,14 +2,13 @@
 
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
-use crate::report::comparison::best_over_time;
+use crate::report::comparison::best_over_time_plot;
 use crate::report::language::Words;
 use crate::report::number::with_unit;
 use crate::report::quality::optimism_sentence;
 use crate::report::search::{
-    BestSoFar, Ending, Objective, Search, Study, Trial, TrialColumn, all_sessions, front_of,
-    front_plots, front_verdict, progress_plot, regret_sentence, related_results, speed_up,
-    trial_fields,
+    Ending, Objective, Search, Study, Trial, TrialColumn, all_sessions, best_over_time, front_of,
+    front_plots, front_verdict, regret_sentence, related_results, speed_up, trial_fields,
 };
 use crate::report::sections::field;
 use crate::report::sections::plots::PlotContext;
@@ -64,7 +63,8 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
     sentences.extend(caution(&search));
     let tables = table(&search).into_iter().collect();
     let plots = if is_one {
-        progress_plot(&search).into_iter().collect()
+        let plot = best_over_time_plot(Words::default(), &[("", &search)]);
+        plot.into_iter().collect()
     } else {
         front_plots(&search)
     };
@@ -93,10 +93,9 @@ fn found(search: &Search<'_, '_>) -> Option<[String; 2]> {
     let [study] = &search.studies[..] else {
         return None;
     };
-    let objective = search.first_objective();
-    let best = BestSoFar::over_time(search, study, objective);
+    let (best, _) = best_over_time(search, study);
     let &(seconds, value, _) = best.steps.last()?;
-    Some([objective.show(value), human_seconds(seconds)])
+    Some([search.first_objective().show(value), human_seconds(seconds)])
 }
 
 /// Sentence: best value and time until it was found, of this search and of an earlier one.
@@ -110,7 +109,8 @@ fn found_sooner(search: &Search<'_, '_>, [there, before]: &[String; 2]) -> Optio
 /// Plot: best value over time of two searches that differ in how many trials run at one time.
 fn beside_each_other(searches: [Search<'_, '_>; 2]) -> Option<PlotContext> {
     let named = searches.map(|search| (search.view.set.plan.name.clone(), search));
-    let plot = best_over_time(Words::default(), &named)?;
+    let both = [0, 1].map(|side| (&*named[side].0, &named[side].1));
+    let plot = best_over_time_plot(Words::default(), &both)?;
     let ends = named.iter().filter_map(|(name, search)| {
         let [best, after] = found(search)?;
         let end = human_seconds(all_sessions(search)?.makespan_s);

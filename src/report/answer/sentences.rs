@@ -8,6 +8,7 @@ use crate::report::number::{Number, with_unit};
 use crate::report::quality::optimism_sentence;
 use crate::report::view::View;
 
+use super::along::axis_effect_sentences;
 use super::asked::has_parts;
 use super::choice::{ComparedToBest, Ranked, TaskRanking};
 use super::{equal, gains, units};
@@ -28,7 +29,15 @@ pub(super) fn choice_sentences(view: &View<'_>, choice: &TaskRanking<'_, '_>) ->
             "Only one cell has a value of {name}: {}.",
             text(view, choice, only)
         )],
-        (_, 1) => gains::sentences(view, choice).unwrap_or_else(|| of_best(view, choice)),
+        (_, 1) => gains::sentences(view, choice).unwrap_or_else(|| {
+            let mut sentences = of_best(view, choice);
+            // A treatment of which each value has several cells is told by pairs of cells.
+            let treatment = view.treatment().filter(|_| choice.task.is_empty());
+            let axis = treatment.map(|place| &*view.set.plan.axes[place].name);
+            let effects = axis.map(|axis| axis_effect_sentences(view, axis, true));
+            sentences.extend(effects.into_iter().flatten().filter(|_| !has_parts(view)));
+            sentences
+        }),
         _ => of_front(view, choice),
     };
     sentences.extend(units::caveat(view, choice));

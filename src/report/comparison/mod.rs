@@ -28,7 +28,7 @@ use crate::results::{ResultSet, read_noise};
 use super::language::{Language, Words};
 use super::{ReportError, template, write};
 
-pub(super) use account::search::plot as best_over_time;
+pub(super) use account::search::plot as best_over_time_plot;
 pub(super) use account::spread;
 pub use context::{ComparisonReport, Labels, Part};
 
@@ -111,15 +111,12 @@ pub(super) fn along_treatment(
     folder: &Path,
     set: &ResultSet,
 ) -> Result<Vec<Comparison>, ReportError> {
-    let word = |name: &str| set.plan.compare.get(name).and_then(|value| value.as_str());
-    let axis =
-        word("treatment").and_then(|name| set.plan.axes.iter().find(|axis| axis.is_called(name)));
+    let treatment = set.plan.compare.get("treatment");
+    let treatment = treatment.and_then(|name| name.as_str());
+    let axis = treatment.and_then(|name| set.plan.axes.iter().find(|axis| axis.is_called(name)));
     let Some(axis) = axis.filter(|axis| axis.values.len() > 1) else {
         return Err(ReportError::NoTreatment);
     };
-    let baseline = word("baseline")
-        .or(axis.values.first().map(|value| &**value))
-        .unwrap_or_default();
     let side = Side {
         name: set.plan.name.clone(),
         origin: Origin::Folder {
@@ -130,15 +127,7 @@ pub(super) fn along_treatment(
         searches: searches_beside(folder, set),
         until_sure: BTreeSet::new(),
     };
-    let others = axis.values.iter().filter(|value| ***value != *baseline);
-    let options = Options {
-        values: others.clone().count(),
-        ..Options::default()
-    };
-    let compared = others.map(|value| {
-        Comparison::along(&side, &axis.name, (baseline, value), &options)
-            .map_err(|failure| ReportError::Comparison(Box::new(failure)))
-    });
-    let compared: Result<Vec<Comparison>, ReportError> = compared.collect();
-    Ok(account::without_contained_comparisons(compared?))
+    let compared = Comparison::along_values(&side, &axis.name, (None, None), &Options::default());
+    let compared = compared.map_err(|failure| ReportError::Comparison(Box::new(failure)))?;
+    Ok(account::without_contained_comparisons(compared))
 }

@@ -1,9 +1,6 @@
 //! The best value so far over the search's time.
 
-use crate::base::text::capitalised;
-use crate::base::units::human_seconds;
-use crate::report::plot::{MAX_SERIES, Point, PointPlot};
-use crate::report::sections::plots::PlotContext;
+use crate::report::plot::Point;
 
 use super::objective::Objective;
 use super::trial::{Ending, Trial};
@@ -36,15 +33,6 @@ impl BestSoFar {
         best
     }
 
-    /// A study's best value over the search's time, in seconds.
-    pub(crate) fn over_time(
-        search: &Search<'_, '_>,
-        study: &Study<'_, '_>,
-        objective: &Objective,
-    ) -> Self {
-        Self::of(objective, &values(search, study, objective))
-    }
-
     /// The improvements as points of a plot; `about` gives the tooltip from position and trial number.
     pub(crate) fn points(&self, about: impl Fn(f64, usize) -> String) -> Vec<Point> {
         let point = |&(x, y, number): &(f64, f64, usize)| Point {
@@ -74,6 +62,22 @@ pub(super) fn staircase(points: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f6
     line
 }
 
+/// A study's best value of the first objective over the search's time in seconds, and time and value of every done trial,
+/// without those of far worse values.
+pub(crate) fn best_over_time(
+    search: &Search<'_, '_>,
+    study: &Study<'_, '_>,
+) -> (BestSoFar, Vec<(f64, f64)>) {
+    let objective = search.first_objective();
+    let found = values(search, study, objective);
+    let limit = limit(search, objective);
+    let done = found
+        .iter()
+        .filter_map(|(at, value, _)| Some((*at, (*value)?)));
+    let near = done.filter(|(_, value)| objective.direction.as_loss(*value) <= limit);
+    (BestSoFar::of(objective, &found), near.collect())
+}
+
 /// Position, value and number of every trial, sorted by position.
 fn values(
     search: &Search<'_, '_>,
@@ -90,62 +94,6 @@ fn values(
     let mut found: Vec<(f64, Option<f64>, usize)> = found.collect();
     found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.2.cmp(&b.2)));
     found
-}
-
-/// Plot of the best value of the first objective over time; `None` if no times were recorded.
-pub(crate) fn plot(search: &Search<'_, '_>) -> Option<PlotContext> {
-    let objective = search.first_objective();
-    let limit = limit(search, objective);
-    let mut left_out = 0;
-    let (mut series, mut lines, mut dots) = (Vec::new(), Vec::new(), Vec::new());
-    for study in search.studies.iter().take(MAX_SERIES) {
-        let found = values(search, study, objective);
-        let best = BestSoFar::of(objective, &found);
-        let points = best.points(|y, number| {
-            format!("trial {number}: {} {}", objective.column, objective.show(y))
-        });
-        let values = found.iter().filter_map(|(x, y, _)| Some((*x, (*y)?)));
-        let is_near = |&(_, y): &(f64, f64)| objective.direction.as_loss(y) <= limit;
-        let (near, far): (Vec<_>, Vec<_>) = values.partition(is_near);
-        left_out += far.len();
-        dots.push(near);
-        lines.push(best.staircase());
-        series.push(study.series("best so far", points));
-    }
-    if lines.iter().all(|line| line.len() < 2) {
-        return None;
-    }
-    let drawn = lines.iter().chain(&dots).flatten();
-    let ys: Vec<f64> = drawn.map(|(_, y)| *y).collect();
-    let drawing = PointPlot {
-        about: format!("{} over time", objective.best_in_words()),
-        x_label: "seconds since the first trial began".to_owned(),
-        y_label: objective.label(),
-        y_scale: objective.scale(&ys),
-        series,
-        lines,
-        dots,
-        ..PointPlot::default()
-    };
-    let ends = search.trials().filter_map(|trial| search.end_s(&trial));
-    let end = human_seconds(ends.fold(0.0, f64::max));
-    let mut caption = format!(
-        "Line: the best value of done trials so far; marks: where it improved; dots: every done trial, n = 1. Pruned and failed \
-         trials have no value. Measured: the end of each trial by start and wall time in blocks.csv; the clock stands still \
-         between sessions and ends at {end}."
-    );
-    if objective.is_per_run {
-        caption += " Depends on the clock.";
-    }
-    if left_out > 0 {
-        caption = format!("{caption} {left_out} dots of far worse values are left out.");
-    }
-    Some(PlotContext {
-        id: format!("search-time-{}", objective.place),
-        title: capitalised(&format!("{} over time", objective.name)),
-        caption: caption + &search.not_drawn(),
-        svg: drawing.draw(),
-    })
 }
 
 /// The largest loss that is drawn, since larger ones would make the others indistinguishable:

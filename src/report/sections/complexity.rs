@@ -1,11 +1,9 @@
 //! Size and arithmetic of the models compared with their times.
 
-use crate::base::statistics::median;
 use crate::base::units::{human_integer, human_si};
 use crate::event::RunFacts;
 use crate::report::table::{Column, ColumnKind, Entry, Table, spread_entry};
 use crate::report::view::{Cell, View};
-use crate::results::{BlockRow, value};
 
 use super::field::{self, CellColumn};
 use crate::report::timing::{THROUGHPUT, timing_value};
@@ -76,15 +74,4 @@ fn over_seeds(cell: &Cell<'_>, get: fn(&RunFacts) -> f64) -> Entry {
 
 fn both(facts: &RunFacts) -> f64 {
     facts.flops_forward_per_sample + facts.flops_backward_per_sample
-}
-
-/// Milliseconds per sample, the median over the counted runs: median step time divided by the samples per step, as in
-/// comparisons.
-pub(crate) fn sample_ms(view: &View<'_>, cell: &Cell<'_>) -> Option<f64> {
-    let runs = cell.counted.iter();
-    // A command that reports no steps reports no samples either.
-    let has_steps = |run: &&&BlockRow| value(run, "step_ms").is_some();
-    let runs = runs.filter(has_steps);
-    let times = runs.filter_map(|run| view.set.plan.sample_ms(cell.info, run));
-    median(&times.collect::<Vec<f64>>())
 }

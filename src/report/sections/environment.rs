@@ -25,17 +25,6 @@ const MUST_MATCH: [&str; 8] = [
     "os",
 ];
 
-/// Fields that the sentence of [`build`] contains.
-const BUILD: [&str; 7] = [
-    "Operating system",
-    "Vectors",
-    "Compiler",
-    "Build",
-    "Fieldtrial",
-    "dfdx",
-    "Commit",
-];
-
 /// An environment, for display in a report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EnvironmentContext {
@@ -45,8 +34,6 @@ pub struct EnvironmentContext {
     pub runs: usize,
     /// The machine and the build in one sentence.
     pub sentence: String,
-    /// Main facts of the system, with units: `Clock`, `2.60 GHz`.
-    pub system: Vec<SystemField>,
     /// Name, value and class (`must match`, `warn`, `info`) of each field of `env.toml`.
     pub fields: Vec<EnvironmentField>,
     /// Names of the fields that are unknown.
@@ -64,15 +51,6 @@ pub struct EnvironmentField {
     pub class: &'static str,
 }
 
-/// A line of the system information.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SystemField {
-    /// Displayed name: `Clock`.
-    pub name: &'static str,
-    /// Value with unit: `2.60 GHz`, or `unknown`.
-    pub value: String,
-}
-
 /// Every environment that a run names, sorted by id.
 pub(crate) fn environments(view: &View<'_>) -> Vec<EnvironmentContext> {
     let ids = view.set.blocks.iter().map(|run| &*run.env_id);
@@ -86,16 +64,15 @@ pub(crate) fn environments(view: &View<'_>) -> Vec<EnvironmentContext> {
 /// Sections that describe the environments, if there are several.
 pub(crate) fn sections(environments: Vec<EnvironmentContext>) -> Vec<Section> {
     let section = |one: EnvironmentContext| {
-        let id = &one.id;
-        let about = format!(
-            "{}, as the system and the build name it; every field is in env.toml.",
-            count(one.runs, "run")
+        let about = format!("{}; the fields of env.toml.", count(one.runs, "run"));
+        let rows = one.fields.into_iter();
+        let rows = rows.map(|field| vec![field.name, field.value]);
+        let (id, title) = (
+            format!("environment-{}", one.id),
+            format!("Environment {}", one.id),
         );
-        let system = one.system.into_iter();
-        let system = system.map(|line| vec![line.name.to_owned(), line.value]);
-        let (table_id, title) = (format!("environment-{id}"), format!("Environment {id}"));
-        let head = (&*table_id, &*title, about);
-        Section::table(Table::of_texts(head, &["part", "what it is"], system))
+        let head = (&*id, &*title, about);
+        Section::table(Table::of_texts(head, &["part", "what it is"], rows))
     };
     let several = environments.len() != 1;
     let shown = environments.into_iter().filter(|_| several);
@@ -107,19 +84,28 @@ pub(crate) fn build(environments: &[EnvironmentContext]) -> Option<String> {
     let [one] = environments else {
         return None;
     };
-    let parts = one.system.iter().filter(|part| BUILD.contains(&part.name));
-    let parts: Vec<String> = parts
-        .map(|part| match part.name {
-            "Fieldtrial" | "dfdx" | "Commit" => {
-                format!("{} {}", part.name.to_lowercase(), part.value)
-            }
-            _ => part.value.clone(),
-        })
-        .collect();
+    let get = |name| value_of(&one.fields, name);
     Some(format!(
-        "Built and run with {}; every field is in env.toml.",
-        parts.join(", ")
+        "Built and run with {} {}, kernel {}, {} on {}, {}, {}, features: {}, fieldtrial {}, dfdx {}, commit {}; every field \
+         is in env.toml.",
+        get("os"),
+        get("os version"),
+        get("kernel"),
+        get("vector level"),
+        get("architecture"),
+        get("build rustc"),
+        get("build profile"),
+        get("build features"),
+        get("version"),
+        get("dfdx"),
+        commit(get("commit"), get("dirty"))
     ))
+}
+
+/// The value of the field `name`, or `unknown`.
+fn value_of<'f>(fields: &'f [EnvironmentField], name: &str) -> &'f str {
+    let found = fields.iter().find(|field| field.name == name);
+    found.map_or(UNKNOWN, |field| &*field.value)
 }
 
 fn environment(view: &View<'_>, id: &str, runs: usize) -> EnvironmentContext {
@@ -141,14 +127,12 @@ fn environment(view: &View<'_>, id: &str, runs: usize) -> EnvironmentContext {
             })
     });
     let fields: Vec<EnvironmentField> = fields.collect();
-    let system = system(&fields);
     let unknown = fields.iter().filter(|field| field.value == UNKNOWN);
     EnvironmentContext {
         id: id.to_owned(),
         runs,
-        sentence: sentence(&system),
+        sentence: sentence(&fields),
         unknown: unknown.map(|field| field.name.clone()).collect(),
-        system,
         fields,
     }
 }
@@ -166,57 +150,23 @@ fn with_needed(
     fields
 }
 
-/// Main facts of the system, `unknown` if `env.toml` lacks them.
-fn system(fields: &[EnvironmentField]) -> Vec<SystemField> {
-    let get = |name: &'static str| {
-        let found = fields.iter().find(|field| field.name == name);
-        found.map_or(UNKNOWN, |field| &*field.value)
-    };
-    let [physical, logical] = ["physical cores", "logical cores"].map(get);
-    let [os, version, kernel] = ["os", "os version", "kernel"].map(get);
-    let [level, architecture] = ["vector level", "architecture"].map(get);
-    let [profile, features] = ["build profile", "build features"].map(get);
+/// A system as text: "AMD EPYC, 2 physical, 2 logical cores, 2.60 GHz, 24 GiB of memory".
+fn sentence(fields: &[EnvironmentField]) -> String {
+    let get = |name| value_of(fields, name);
     let memory = match get("memory gib") {
         UNKNOWN => UNKNOWN.to_owned(),
         gib => format!("{gib} GiB"),
     };
-    let lines = [
-        ("Processor", get("cpu model").to_owned()),
-        ("Cores", format!("{physical} physical, {logical} logical")),
-        ("Clock", gigahertz(get("clock mhz"))),
-        ("Memory", memory),
-        ("Other devices", get("devices").to_owned()),
-        (
-            "Operating system",
-            format!("{os} {version}, kernel {kernel}"),
-        ),
-        ("Vectors", format!("{level} on {architecture}")),
-        ("Compiler", get("build rustc").to_owned()),
-        ("Build", format!("{profile}, features: {features}")),
-        ("Fieldtrial", get("version").to_owned()),
-        ("dfdx", get("dfdx").to_owned()),
-        ("Commit", commit(get("commit"), get("dirty"))),
-    ];
-    let line = |(name, value)| SystemField { name, value };
-    lines.map(line).into()
-}
-
-/// A system as text: "AMD EPYC, 2 physical, 2 logical cores at 2.60 GHz, 24 GiB of memory".
-fn sentence(system: &[SystemField]) -> String {
-    let get = |name: &str| {
-        let found = system.iter().find(|line| line.name == name);
-        found.map_or(UNKNOWN, |line| &*line.value)
-    };
-    let devices = match get("Other devices") {
+    let devices = match get("devices") {
         "none" => String::new(),
         devices => format!(", {devices}"),
     };
     format!(
-        "{}, {} cores, {}, {} of memory{devices}",
-        get("Processor"),
-        get("Cores"),
-        get("Clock"),
-        get("Memory")
+        "{}, {} physical, {} logical cores, {}, {memory} of memory{devices}",
+        get("cpu model"),
+        get("physical cores"),
+        get("logical cores"),
+        gigahertz(get("clock mhz")),
     )
 }
 

@@ -32,5 +32,4 @@ pub(crate) mod speed;
 pub(crate) mod targets;
 pub(crate) mod tasks;
 pub(crate) mod treatment;
-pub(crate) mod treatments;
 pub(crate) mod worker_curve;

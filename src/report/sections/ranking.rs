@@ -11,7 +11,7 @@ use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 use crate::results::value;
 
-use super::difference::{WORK_PARTS, differing};
+use super::difference::work_differences;
 use super::field::CellColumn;
 use super::tasks::tasks;
 use crate::report::timing::{THROUGHPUT, timing_value};
@@ -103,7 +103,7 @@ pub(crate) fn not_comparable(view: &View<'_>, a: &Cell<'_>, b: &Cell<'_>) -> Opt
     {
         return different_conditions(a, b).map(str::to_owned);
     }
-    let differs = differing(view, &[a], &[b], &WORK_PARTS);
+    let differs = work_differences(view, a, b);
     Some(if differs.is_empty() {
         "other work per sample".to_owned()
     } else {

@@ -78,19 +78,6 @@ fn two_kinds() -> ResultSet {
 }
 
 #[test]
-fn a_treatment_stands_beside_everything_that_differs() {
-    let mut set = ddpm();
-    set.plan.compare = json!({"treatment": "batch-size"});
-    let report = Report::of(&set);
-    let table = report.table_or_panic("treatments");
-    let first = table.rows[0].texts();
-    assert_eq!(first[..2], ["batch-size 16", "2"]);
-    assert_eq!(first[4], "train (batch-size 16 vs 8)");
-    assert!(table.about.contains("no speed-ups"), "{}", table.about);
-    assert_eq!(Report::of(&ddpm()).table("treatments"), None);
-}
-
-#[test]
 fn tasks_are_named_by_what_tells_them_apart() {
     let mut set = two_kinds();
     for (index, cell) in set.plan.cells.iter_mut().enumerate() {

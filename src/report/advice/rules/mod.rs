@@ -1,10 +1,10 @@
 //! The rules: each examines the cells of one kind of work, and recommends changes of a setting.
 
 mod batch_size;
-mod bounds;
-mod device;
 mod early_stopping;
 mod memory_headroom;
+mod optimizer_bound;
+mod precision;
 mod small_data_loader;
 mod switches;
 mod threads;
@@ -36,7 +36,7 @@ const fn rule(
 }
 
 /// Every rule, in the order in which reports list them.
-pub const RULES: [Rule; 12] = [
+pub const RULES: [Rule; 10] = [
     rule("batch-size", batch_size::ABOUT, batch_size::find),
     rule("workers", workers::ABOUT, workers::find),
     rule("threads", threads::ABOUT, threads::find),
@@ -46,13 +46,11 @@ pub const RULES: [Rule; 12] = [
         validation_cost::find,
     ),
     rule("switches", switches::ABOUT, switches::find),
-    rule("precision", device::ABOUT_PRECISION, device::find_precision),
-    rule("device", device::ABOUT_DEVICE, device::find_device),
-    rule("loss-bound", bounds::ABOUT_LOSS, bounds::find_loss),
+    rule("precision", precision::ABOUT, precision::find),
     rule(
         "optimizer-bound",
-        bounds::ABOUT_OPTIMIZER,
-        bounds::find_optimizer,
+        optimizer_bound::ABOUT,
+        optimizer_bound::find,
     ),
     rule(
         "memory-headroom",

@@ -10,59 +10,32 @@ pub(crate) struct Factor(usize);
 
 type Name = fn(Words) -> String;
 
-/// For each factor: the name for a manifest's variant, prefixes of dotted setting paths, and the displayed name. The
-/// first matching prefix decides; the last factor takes all other paths.
-const FACTORS: [(&str, &str, Name); 14] = [
+/// For each factor: prefixes of dotted setting paths, and the displayed name. The first matching prefix decides; the last
+/// factor takes all other paths.
+const FACTORS: [(&str, Name); 14] = [
     (
-        "data",
         "train.dataset datasets dataset_name dataset",
         Words::factor_data,
     ),
+    ("train.model models model_name model", Words::factor_network),
+    ("train.loss losses loss_name loss", Words::factor_loss),
+    ("validation", Words::factor_validation),
+    ("loader", Words::factor_loading),
+    ("train.optimizer train.schedule", Words::factor_optimizer),
+    ("train.clip train.clip-by", Words::factor_clipping),
+    ("train.early-stopping", Words::factor_early_stopping),
     (
-        "network",
-        "train.model models model_name model",
-        Words::factor_network,
-    ),
-    (
-        "loss",
-        "train.loss losses loss_name loss",
-        Words::factor_loss,
-    ),
-    ("validation", "validation", Words::factor_validation),
-    ("loading", "loader", Words::factor_loading),
-    (
-        "optimizer",
-        "train.optimizer train.schedule",
-        Words::factor_optimizer,
-    ),
-    (
-        "clipping",
-        "train.clip train.clip-by",
-        Words::factor_clipping,
-    ),
-    (
-        "early-stopping",
-        "train.early-stopping",
-        Words::factor_early_stopping,
-    ),
-    (
-        "batch",
         "train.batch-size train.accumulate train.drop-last",
         Words::factor_batch,
     ),
-    ("precision", "train.precision", Words::factor_precision),
-    ("averaging", "train.ema", Words::factor_averaging),
+    ("train.precision", Words::factor_precision),
+    ("train.ema", Words::factor_averaging),
+    ("train.device train.threads", Words::factor_machine),
     (
-        "machine",
-        "train.device train.threads",
-        Words::factor_machine,
-    ),
-    (
-        "amount",
         "train.epochs train.steps-per-epoch measure",
         Words::factor_amount,
     ),
-    ("training", "train", Words::factor_training),
+    ("train", Words::factor_training),
 ];
 
 messages! {
@@ -86,19 +59,14 @@ impl Factor {
     /// The factor that a setting belongs to; `train.clip` is not a prefix of `train.clip-by`.
     pub(crate) fn of(path: &str) -> Self {
         let mut factors = FACTORS.iter();
-        let found = factors
-            .position(|(_, starts, _)| starts.split(' ').any(|start| is_within(path, start)));
+        let found =
+            factors.position(|(starts, _)| starts.split(' ').any(|start| is_within(path, start)));
         Self(found.unwrap_or(FACTORS.len() - 1))
-    }
-
-    /// The factor's name in a manifest's variant and in links: `early-stopping`.
-    pub(crate) fn id(self) -> &'static str {
-        FACTORS[self.0].0
     }
 
     /// The factor's name for people.
     pub(crate) fn name(self, words: Words) -> String {
-        FACTORS[self.0].2(words)
+        FACTORS[self.0].1(words)
     }
 }
 
@@ -109,27 +77,19 @@ mod tests {
     #[test]
     fn settings_belong_to_the_factor_of_their_section_or_key() {
         for (path, factor) in [
-            ("model.layers", "network"),
-            ("train.model", "network"),
-            ("model_name", "network"),
-            ("train.optimizer.lr", "optimizer"),
-            ("train.clip", "clipping"),
-            ("train.clip-by", "clipping"),
-            ("train.early-stopping.patience", "early-stopping"),
-            ("loader.workers", "loading"),
-            ("validation.batches", "validation"),
-            ("train.save-to", "training"),
-            ("lossless", "training"),
+            ("model.layers", "Model"),
+            ("train.model", "Model"),
+            ("model_name", "Model"),
+            ("train.optimizer.lr", "Optimizer"),
+            ("train.clip", "Clipping"),
+            ("train.clip-by", "Clipping"),
+            ("train.early-stopping.patience", "Early stopping"),
+            ("loader.workers", "Loading"),
+            ("validation.batches", "Validation"),
+            ("train.save-to", "Other settings of training"),
+            ("lossless", "Other settings of training"),
         ] {
-            assert_eq!(Factor::of(path).id(), factor, "{path}");
+            assert_eq!(Factor::of(path).name(Words::default()), factor, "{path}");
         }
-    }
-
-    #[test]
-    fn every_factor_has_a_name_of_its_own() {
-        let mut ids: Vec<&str> = FACTORS.iter().map(|(id, ..)| *id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        assert_eq!(ids.len(), FACTORS.len());
     }
 }

@@ -9,7 +9,7 @@ use crate::report::number::Number;
 use crate::report::quality::{arrowed, median_over_seeds};
 use crate::report::table::Entry;
 use crate::report::view::CellInView;
-use crate::results::{ColumnInfo, Direction, fixed_column, metric_column, objective};
+use crate::results::objective;
 
 /// Columns of losses in `runs.csv`.
 const LOSSES: [&str; 5] = [
@@ -26,17 +26,30 @@ messages! {
     qualities_worse(p) = "worse, sign-flip p = {p}" | "schlechter, Vorzeichentest p = {p}";
     qualities_not_told(p) = "no direction shown, sign-flip p = {p}" | "keine Richtung nachgewiesen, Vorzeichentest p = {p}";
     qualities_too_few(seeds, needed) = "no test: {seeds} of the {needed} seeds needed" | "kein Test: {seeds} von {needed} nötigen Seeds";
-    qualities_no_direction() = "no direction is better" | "keine Richtung ist besser";
 }
 
 /// A line for each metric that decides between the cells or whose test over seeds shows a direction, and for the best
-/// loss.
+/// loss: the losses first, then by name.
 pub(crate) fn lines(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<(Vec<Entry>, bool)> {
+    let deciding = matched.metric();
+    let deciding = deciding.as_deref().unwrap_or("best_loss");
+    let is_told = |quality: &&QualityChange| {
+        let is_shown = matches!(
+            quality.verdict,
+            QualityVerdict::Better | QualityVerdict::Worse
+        );
+        is_shown || quality.column == deciding
+    };
+    let mut told: Vec<&QualityChange> = matched.pair.quality.iter().filter(is_told).collect();
+    told.sort_by_key(|quality| {
+        let loss = LOSSES.iter().position(|loss| *loss == quality.column);
+        (loss.unwrap_or(LOSSES.len()), &quality.column)
+    });
     let mut lines: Vec<(Vec<Entry>, bool)> = Vec::new();
-    let told = columns_of(matched.both)
+    for own in told
         .into_iter()
-        .filter(|column| is_told(matched, column));
-    for own in told.filter_map(|column| line(scene.words, matched, &column)) {
+        .map(|quality| line(scene.words, matched, quality))
+    {
         // A metric with the same values as another has no row.
         if lines.iter().all(|(other, _)| other[1..] != own[1..]) {
             lines.push((own, true));
@@ -45,66 +58,23 @@ pub(crate) fn lines(scene: &Scene<'_>, matched: &MatchedCells<'_, '_>) -> Vec<(V
     lines
 }
 
-/// Whether a metric decides between the cells, or its test over seeds shows a direction.
-fn is_told(matched: &MatchedCells<'_, '_>, column: &ColumnInfo) -> bool {
-    let is_shown = |quality: &QualityChange| {
-        matches!(
-            quality.verdict,
-            QualityVerdict::Better | QualityVerdict::Worse
-        )
-    };
-    let deciding = matched.metric();
-    let deciding = deciding.as_deref().unwrap_or("best_loss");
-    deciding == column.name || change(matched, column).is_some_and(is_shown)
-}
-
-/// The comparison's change of a metric.
-fn change<'d>(matched: &'d MatchedCells<'_, '_>, column: &ColumnInfo) -> Option<&'d QualityChange> {
-    let mut known = matched.pair.quality.iter();
-    known.find(|quality| quality.column == column.name)
-}
-
-/// The losses, then every metric that a run of either side has, by name.
-fn columns_of([before, after]: [CellInView<'_, '_>; 2]) -> Vec<ColumnInfo> {
-    let facts = [before, after].into_iter().flat_map(|at| at.cell.facts());
-    let mut names: Vec<&String> = facts.flat_map(|facts| facts.metrics.keys()).collect();
-    names.sort();
-    names.dedup();
-    let known = &after.view.set.plan.columns;
-    let metric = |name: &String| {
-        let found = known.iter().find(|column| column.name == *name);
-        found.cloned().unwrap_or_else(|| metric_column(name))
-    };
-    let losses = LOSSES.iter().filter_map(|name| fixed_column(name).cloned());
-    losses.chain(names.into_iter().map(metric)).collect()
-}
-
 fn value_of(at: CellInView<'_, '_>, column: &str) -> Option<Number> {
     let fact = |facts: &RunFacts| objective::value(column, facts, None, f64::NAN, &[], None);
     median_over_seeds(at.cell, &fact)
 }
 
-/// The line of a metric; `None` if neither side has it.
-fn line(words: Words, matched: &MatchedCells<'_, '_>, column: &ColumnInfo) -> Option<Vec<Entry>> {
-    let both = matched.both.map(|at| value_of(at, &column.name));
-    if both == [None, None] {
-        return None;
-    }
+fn line(words: Words, matched: &MatchedCells<'_, '_>, quality: &QualityChange) -> Vec<Entry> {
+    let both = matched.both.map(|at| value_of(at, &quality.column));
     let [one, other] = &both;
     let ratio = one.as_ref().zip(other.as_ref());
     let ratio = ratio.and_then(|(one, other)| ratio_of(one, other));
-    let said = match change(matched, column) {
-        _ if column.direction == Direction::None => words.qualities_no_direction(),
-        None => "–".to_owned(),
-        Some(quality) => verdict(words, quality),
-    };
-    Some(vec![
-        Entry::text(arrowed(&column.name, column.direction)),
+    vec![
+        Entry::text(arrowed(&quality.column, quality.direction)),
         number(words, one.as_ref()),
         number(words, other.as_ref()),
         Entry::shown(ratio, |ratio| format!("{}×", words.ratio(ratio))),
-        Entry::text(said),
-    ])
+        Entry::text(verdict(words, quality)),
+    ]
 }
 
 /// Ratio of two values; `None` if one is not positive.

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::base::text::capitalised;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::{Words, messages};
 use crate::report::plot::{MAX_SERIES, PointPlot, Series};
-use crate::report::search::{BestSoFar, EpochTotals, Search, Study, all_sessions};
+use crate::report::search::{EpochTotals, Search, Study, all_sessions, best_over_time};
 use crate::report::section::Section;
 use crate::report::sections::plots::PlotContext;
 use crate::report::table::{Column, Entry, Row, Table};
@@ -32,9 +33,9 @@ messages! {
     outcome_clock() = "n = 1: start and wall time of each run" | "n = 1: Start und Dauer jedes Laufs";
     outcome_trial(value, trial) = "{value}, trial {trial}" | "{value}, Versuch {trial}";
     outcome_other(count, all) = "{count} of {all} trials have the same configuration on both sides." | "{count} von {all} Versuchen haben auf beiden Seiten dieselbe Konfiguration.";
-    outcome_plot(column) = "Best value ({column}) over time" | "Bester Wert ({column}) über der Zeit";
+    outcome_plot(name) = "{name} over time" | "{name} über der Zeit";
     outcome_seconds_axis() = "seconds since the first trial began" | "Sekunden seit Beginn des ersten Versuchs";
-    outcome_caption() = "Line: best value of done trials so far; marks: where it improved. Measured, n = 1: the end of each trial by start and wall time; the clock stands still between sessions." | "Linie: bisher bester Wert fertiger Versuche; Marken: wo er besser wurde. Gemessen, n = 1: das Ende jedes Versuchs nach Start und Dauer; die Uhr steht zwischen Sitzungen still.";
+    outcome_caption() = "Line: best value of done trials so far; marks: where it improved; dots: every done trial, without far worse ones. Measured, n = 1: the end of each trial by start and wall time; the clock stands still between sessions." | "Linie: bisher bester Wert fertiger Versuche; Marken: wo er besser wurde; Punkte: alle fertigen Versuche ohne weit schlechtere. Gemessen, n = 1: das Ende jedes Versuchs nach Start und Dauer; die Uhr steht zwischen Sitzungen still.";
     outcome_only(side) = "Only {side} is a search: the runs of the other side are planned cells." | "Nur {side} ist eine Suche: Die Läufe der anderen Seite sind geplante Zellen.";
 }
 
@@ -102,13 +103,15 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     if found.is_empty() || !scene.searches.is_empty() {
         return None;
     }
+    let named = found.iter().map(|(name, search)| (&**name, search));
+    let named: Vec<(&str, &Search<'_, '_>)> = named.collect();
     let point = match &found[..] {
         [first, other, ..] => shared(words, &first.1, &other.1),
         _ => words.outcome_only(&found[0].0),
     };
     Some(Section {
         id: "search".to_owned(),
-        plots: plot(words, &found).into_iter().collect(),
+        plots: plot(words, &named).into_iter().collect(),
         points: vec![point],
         ..Section::table(table(words, &found))
     })
@@ -150,7 +153,7 @@ fn row_of(words: Words, side: &str, search: &Search<'_, '_>, study: &Study<'_, '
     };
     let done = study.completed_count();
     let first = search.first_objective();
-    let curve = BestSoFar::over_time(search, study, first);
+    let (curve, _) = best_over_time(search, study);
     let found = curve.steps.last().map(|(at, ..)| *at);
     let best = study.best_first(first).first().copied();
     let best = best.and_then(|trial| {
@@ -190,49 +193,55 @@ fn shared(words: Words, one: &Search<'_, '_>, other: &Search<'_, '_>) -> String 
     words.outcome_other(words.count(same), words.count(all))
 }
 
-/// The best value over time, one line for each study of each side.
-pub(in crate::report) fn plot(words: Words, found: &[Named<'_, '_>]) -> Option<PlotContext> {
-    let objective = found.first()?.1.first_objective().clone();
-    let mut others = found
-        .iter()
-        .map(|(_, search)| &search.first_objective().column);
-    if others.any(|column| *column != objective.column) {
+/// The best value over time, one line for each study of each search; `None` if no times were recorded, or the searches
+/// have different objectives. A search alone has no name.
+pub(in crate::report) fn plot(
+    words: Words,
+    found: &[(&str, &Search<'_, '_>)],
+) -> Option<PlotContext> {
+    let objective = found.first()?.1.first_objective();
+    let mut others = found.iter().map(|(_, search)| search.first_objective());
+    if others.any(|other| other.column != objective.column) {
         return None;
     }
-    let (mut series, mut lines) = (Vec::new(), Vec::new());
-    for (side, search) in found {
-        for study in &search.studies {
-            let best = BestSoFar::over_time(search, study, search.first_objective());
-            let names = [side, &study.name];
-            let names = names
-                .into_iter()
-                .filter(|name| !name.is_empty() && *name != "–");
-            let name = names.cloned().collect::<Vec<String>>().join(", ");
-            let points = best.points(|y, number| {
-                words.outcome_trial(words.localised(&objective.show(y)), number)
-            });
-            series.push(Series::of(&name, points));
-            lines.push(best.staircase());
+    let studies = found.iter().flat_map(|(side, search)| {
+        search
+            .studies
+            .iter()
+            .map(move |study| (side, search, study))
+    });
+    let (mut series, mut lines, mut dots) = (Vec::new(), Vec::new(), Vec::new());
+    for (side, search, study) in studies.take(MAX_SERIES) {
+        let (best, done) = best_over_time(search, study);
+        let names = [side, &*study.name].into_iter();
+        let mut names: Vec<&str> = names.filter(|name| !["", "–"].contains(name)).collect();
+        if names.is_empty() {
+            names.push("best so far");
         }
+        let points = best
+            .points(|y, number| words.outcome_trial(words.localised(&objective.show(y)), number));
+        series.push(Series::of(&names.join(", "), points));
+        lines.push(best.staircase());
+        dots.push(done);
     }
-    series.truncate(MAX_SERIES);
-    lines.truncate(MAX_SERIES);
-    if lines.iter().all(Vec::is_empty) {
+    if lines.iter().all(|line| line.len() < 2) {
         return None;
     }
-    let ys: Vec<f64> = lines.iter().flatten().map(|(_, y)| *y).collect();
-    let title = words.outcome_plot(&objective.column);
+    let drawn = lines.iter().chain(&dots).flatten();
+    let ys: Vec<f64> = drawn.map(|(_, y)| *y).collect();
+    let title = words.outcome_plot(capitalised(&objective.name));
     let drawing = PointPlot {
         about: title.clone(),
         x_label: words.outcome_seconds_axis(),
-        y_label: objective.column.clone(),
+        y_label: objective.label(),
         y_scale: objective.scale(&ys),
         series,
         lines,
+        dots,
         ..PointPlot::default()
     };
     Some(PlotContext {
-        id: "search".to_owned(),
+        id: "search-time".to_owned(),
         title,
         caption: words.outcome_caption(),
         svg: drawing.draw(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compare::{CellPair, Work};
 use crate::report::comparison::account::factor::Factor;
-use crate::report::comparison::account::{effects, factors};
+use crate::report::comparison::account::factors;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::section::Section;
@@ -75,13 +75,10 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         words.different_environment(listed(&must))
     });
     points.extend(work(scene));
-    let code = effects::unmeasured_factor_lines(scene);
-    points.extend(code.is_some().then(|| words.effects_add()));
     let table = (!changes.is_empty()).then(|| table(scene, &changes));
     Some(Section {
         tables: table.into_iter().collect(),
         points,
-        code,
         ..Section::titled("factors", words.factors_title())
     })
 }

@@ -18,7 +18,6 @@ messages! {
     changed_axis(axis, removed, added) = "Axis “{axis}”: values only before: {removed}; only after: {added}." | "Achse „{axis}“: Werte nur vorher: {removed}; nur nachher: {added}.";
     by_hash(count) = "{count} cells were matched by their content: the key is another, the resolved specification and data are the same." | "{count} Zellen wurden nach ihrem Inhalt zugeordnet: Der Schlüssel ist ein anderer, aufgelöste Spezifikation und Daten sind gleich.";
     by_axes(count) = "{count} cells were matched by the axes that both sides have." | "{count} Zellen wurden nach den Achsen zugeordnet, die beide Seiten haben.";
-    ambiguous(before, after) = "Not paired, since they could be paired differently: {before} before, {after} after." | "Nicht zugeordnet, da mehrere Zuordnungen möglich sind: {before} vorher, {after} nachher.";
 }
 
 /// The section on cells and axes of one side only; `None` if both sides have the same cells under the same keys.
@@ -46,10 +45,6 @@ pub(crate) fn points(scene: &Scene<'_>) -> Vec<String> {
     points.extend(keys(&comparison.removed).map(|(count, keys)| words.removed_cells(count, keys)));
     points.extend(matched(MatchedBy::CellHash).map(|count| words.by_hash(count)));
     points.extend(matched(MatchedBy::SharedAxes).map(|count| words.by_axes(count)));
-    points.extend(comparison.ambiguous.iter().map(|found| {
-        let [before, after] = [&found.before, &found.after].map(|keys| words.listed(keys, NAMED));
-        words.ambiguous(before, after)
-    }));
     points
 }
 

@@ -105,7 +105,7 @@ fn treatment(set: &mut ResultSet) {
 
 #[test]
 fn r13_factors_of_a_treatment() {
-    told(treatment, "Variants and treatments");
+    told(treatment, "workers 4 instead of 0");
     let further = |set: &mut ResultSet| {
         treatment(set);
         set.plan.cells[1].spec["train"] = serde_json::json!({ "batch-size": 8, "clip": 2.0 });

@@ -1,4 +1,4 @@
-//! `device` and `precision`: recommend training on a GPU or in lower precision, if the machine has a GPU.
+//! `precision`: recommends training in lower precision, if the machine has a GPU.
 
 use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::Recommendation;
@@ -6,28 +6,14 @@ use crate::report::advice::study::WorkGroup;
 
 use super::values::{amdahl, best_measured, percent, share};
 
-pub(super) const ABOUT_DEVICE: &str = "Recommends the measured device with the highest throughput, where it gave 2 % more \
-    or better. Not testable on a machine without a GPU; nothing is predicted of a device that was not measured";
-pub(super) const ABOUT_PRECISION: &str = "On a GPU, recommends the measured arithmetic with the highest throughput, or \
+pub(super) const ABOUT: &str = "On a GPU, recommends the measured arithmetic with the highest throughput, or \
     TF32 where only 32-bit floats were measured. Prediction: that measurement, or Amdahl's bound of forward and backward. \
     Not testable on a machine without a GPU";
 
 const DEVICE: &str = "train.device";
 const PRECISION: &str = "train.precision";
 
-pub(super) fn find_device(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
-    needs_gpu(study)?;
-    let why = "The best of the measured devices.";
-    best_measured(
-        study,
-        DEVICE,
-        PredictedColumn::SamplesPerS,
-        &study.others(DEVICE),
-        why,
-    )
-}
-
-pub(super) fn find_precision(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
+pub(super) fn find(study: &WorkGroup<'_, '_>) -> Option<Vec<Recommendation>> {
     needs_gpu(study)?;
     if study.setting(study.anchor, DEVICE) != "cuda" {
         return None;
