@@ -74,7 +74,9 @@ fn computed(process: u32) -> u64 {
 pub(crate) fn children_called(process: u32, command: &str) -> Vec<u32> {
     let is_it = |child: &u32| {
         let line = fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).nth(1) == Some(command.as_bytes())
+        // An emulated program has the emulator and its path before its own words.
+        let mut words = line.split(|byte| *byte == 0).skip(1).take(3);
+        words.any(|word| word == command.as_bytes())
     };
     children(process).into_iter().filter(is_it).collect()
 }
