@@ -176,7 +176,7 @@ pub(super) fn record_problem(error: RecordError) -> Problem {
             help => Failure::without_source(error.to_string(), help.clone()).into(),
         },
         error @ RecordError::Results(_) => {
-            let help = "what was finished before is kept; the same command goes on";
+            let help = "finished runs are kept; run the same command again to continue";
             Failure::without_source(error.to_string(), Some(help.into())).into()
         }
     }

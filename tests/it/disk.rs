@@ -34,7 +34,7 @@ fn assert_says_what_to_do(code: i32, said: &str, reason: &str) {
     );
     assert_says(
         said,
-        "what was finished before is kept; the same command goes on",
+        "finished runs are kept; run the same command again to continue",
     );
     assert!(!said.contains("panicked"), "{said}");
 }

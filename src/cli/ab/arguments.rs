@@ -95,7 +95,7 @@ Exit codes:
   0 success    1 a run failed, a side ended before it should, or what `--fail-on` names was found
   2 a mistake in the input, or a build that fails
   3 not comparable: builds that do not understand each other, or were made for different machines
-  4 no cell that both sides have    130 interrupted; the same command goes on";
+  4 no cell that both sides have    130 interrupted; run the same command again to continue";
 
 impl AbArguments {
     /// Whether the pairs of a cell stop as soon as its verdict is significant.

@@ -69,7 +69,8 @@ impl<'v, 'a> AdviceData<'v, 'a> {
     }
 }
 
-/// Whether a change is not recommended, because it was tested, measured to be no better, or is already recommended.
+/// Whether a change is not recommended, because it was tested, measured to be no better, is already recommended, or is
+/// predicted without an upper end.
 fn is_refused(
     one: &Recommendation,
     study: &WorkGroup<'_, '_>,
@@ -87,7 +88,9 @@ fn is_refused(
             && other.column == column
             && other.is_change(&one.setting, &text(&one.from), &text(&one.to))
     };
-    tested.iter().any(|tested| one.is_settled(tested))
+    // A share of the whole step would give a bound without an end.
+    !one.predicted.high.is_finite()
+        || tested.iter().any(|tested| one.is_settled(tested))
         || one.claim == Claim::Gain && is_no_gain()
         || known.iter().any(is_same)
 }

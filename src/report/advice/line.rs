@@ -64,7 +64,8 @@ impl FittedLine {
         Some(growth.map(|ratio| ratio * b / a))
     }
 
-    /// The ratio of the time at `b` to that at `a`, with the ends of its 95 % prediction interval.
+    /// The ratio of the time at `b` to that at `a`, with the ends of its 95 % prediction interval; `None` where the line
+    /// gives no positive time, or one so near 0 that the interval has no end.
     ///
     /// `ln ratio ± t₀.₉₇₅ √(gᵀ C g + 2 s² ÷ runs)` with the fit's covariance `C`, the gradient `g` and the relative
     /// spread `s` of single times.
@@ -80,7 +81,8 @@ impl FittedLine {
         let of_runs = 2.0 * self.spread.powi(2) / runs.max(1) as f64;
         let ratio = at_b / at_a;
         let half = student_quantile(0.975, self.freedom) * (of_fit.max(0.0) + of_runs).sqrt();
-        Some([ratio, ratio * (-half).exp(), ratio * half.exp()])
+        let ends = [ratio, ratio * (-half).exp(), ratio * half.exp()];
+        ends.iter().all(|end| end.is_normal()).then_some(ends)
     }
 }
 
@@ -96,6 +98,16 @@ mod tests {
         let [ratio, low, high] = line.gain(8.0, 16.0, 1).expect("a ratio");
         assert!((ratio - (44.0 / 8.0) / (68.0 / 16.0)).abs() < 1e-9);
         assert!(high - low < 1e-6, "{low} {high}");
+    }
+
+    #[test]
+    fn where_the_line_comes_near_no_time_at_all_nothing_is_predicted() {
+        let falling = [(8.0, 44.0), (8.0, 48.0), (16.0, 30.0), (32.0, 10.0)];
+        let line = FittedLine::fit(&falling).expect("a line");
+        let end = -line.fixed / line.each;
+        assert!(line.growth(8.0, 0.9 * end, 3).is_some());
+        assert!(line.at(end - 1e-9) > 0.0);
+        assert_eq!(line.growth(8.0, end - 1e-9, 3), None);
     }
 
     #[test]
