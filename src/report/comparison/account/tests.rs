@@ -33,14 +33,6 @@ fn spoken(set: &ResultSet, before: &str, after: &str, language: Language) -> Vec
     decision.into_iter().chain(others).collect()
 }
 
-fn section<'s>(sections: &'s [Section], id: &str) -> &'s Section {
-    let found = sections.iter().find(|section| section.id == id);
-    found.unwrap_or_else(|| {
-        let ids: Vec<&String> = sections.iter().map(|section| &section.id).collect();
-        panic!("no section {id}: {ids:?}")
-    })
-}
-
 fn table<'s>(sections: &'s [Section], id: &str) -> &'s Table {
     let mut tables = sections.iter().flat_map(|section| &section.tables);
     tables
