@@ -14,7 +14,7 @@ use crate::results::{Session, relative_to_current_dir};
 use super::after_run::render;
 use super::baselines;
 use super::choice::{PlanChoice, SelectedPlan};
-use super::overview::{last_shard_count, shards_progress};
+use super::overview::{last_shard_count, shards_progress_in};
 use super::problem::mistake;
 use super::run_plan::conditions;
 use super::setup::{self, Setup, record_problem};
@@ -49,9 +49,9 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let previous = setup.read_previous(&store)?;
     let mut recorder = setup.recorder(store, previous, Session::begin());
     let after = record_trials(&chosen, &conditions, &mut recorder)?;
-    let results = recorder.finish().map_err(record_problem)?;
     let shards = last_shard_count(&chosen)?.unwrap_or(1);
-    let shards = shards_progress(&chosen, shards)?;
+    let shards = shards_progress_in(&recorder.store, &chosen, shards, &conditions)?;
+    let results = recorder.finish().map_err(record_problem)?;
     let is_missing = shards.iter().any(|shard| shard.left > 0) || !after.is_empty();
     if !is_missing {
         baselines::complete_baselines(&chosen.plan, &chosen.cells, &results, true)?;

@@ -66,20 +66,26 @@ impl Overview {
     }
 }
 
-/// What each shard has done and what is left, from the store and the journals.
-pub(super) fn shards_progress(
+fn shards_progress(chosen: &SelectedPlan, shards: usize) -> Result<Vec<ShardProgress>, Problem> {
+    let store = cluster::read_with_journals(&chosen.plan).map_err(mistake)?;
+    let (_, mut conditions) = conditions(&chosen.plan.manifest_path);
+    conditions.classes = cluster::foreign_numeric_classes(&store);
+    shards_progress_in(&store, chosen, shards, &conditions)
+}
+
+/// What each shard has done and what is left, by a store that has the runs of all journals.
+pub(super) fn shards_progress_in(
+    store: &Store,
     chosen: &SelectedPlan,
     shards: usize,
+    conditions: &RunConditions,
 ) -> Result<Vec<ShardProgress>, Problem> {
     let plan = &chosen.plan;
-    let store = cluster::read_with_journals(plan).map_err(mistake)?;
-    let (_, mut conditions) = conditions(&plan.manifest_path);
-    conditions.classes = cluster::foreign_numeric_classes(&store);
     let runs = match &plan.search {
-        None => runs(chosen, shards, &store, &conditions),
+        None => runs(chosen, shards, store, conditions),
         Some(search) => {
             let index = |name| share_of_trial(search, plan.len(), shards, name);
-            let trials = trials(chosen, search, &store, &conditions).into_iter();
+            let trials = trials(chosen, search, store, conditions).into_iter();
             trials.map(|(name, trial)| (index(name), trial)).collect()
         }
     };

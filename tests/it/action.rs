@@ -64,7 +64,7 @@ fn run_step(project: &Project, folder: &str, id: &str, values: &[(&str, &str)]) 
         .current_dir(project.path(folder))
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        // An emulated program finds its loader by it.
+        // QEMU looks for the dynamic loader of an emulated program there.
         .envs(std::env::var_os("QEMU_LD_PREFIX").map(|prefix| ("QEMU_LD_PREFIX", prefix)))
         .envs([("GITHUB_ACTION_PATH", ROOT), ("GITHUB_ACTIONS", "true")])
         .envs([

@@ -88,7 +88,7 @@ fn is_refused(
             && other.column == column
             && other.is_change(&one.setting, &text(&one.from), &text(&one.to))
     };
-    // A share of the whole step would give a bound without an end.
+    // Where a phase takes the whole step, the bound 1 ÷ (1 − share) is infinite.
     !one.predicted.high.is_finite()
         || tested.iter().any(|tested| one.is_settled(tested))
         || one.claim == Claim::Gain && is_no_gain()

@@ -31,7 +31,7 @@ pub(crate) use front::{
 pub(crate) use front_plot::plots as front_plots;
 pub(crate) use ledger::{EpochTotals, regret_sentence};
 pub(crate) use objective::Objective;
-pub(crate) use progress::best_over_time;
+pub(crate) use progress::{best_over_time, drawn_loss_limit};
 pub(crate) use time::{all_sessions, speed_up};
 pub(crate) use trial::{Ending, Trial};
 pub(crate) use trials::{Search, Study};

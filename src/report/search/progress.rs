@@ -62,20 +62,17 @@ pub(super) fn staircase(points: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f6
     line
 }
 
-/// A study's best value of the first objective over the search's time in seconds, and time and value of every done trial,
-/// without those of far worse values.
+/// A study's best value of the first objective over the search's time in seconds, and time and value of every done trial.
 pub(crate) fn best_over_time(
     search: &Search<'_, '_>,
     study: &Study<'_, '_>,
 ) -> (BestSoFar, Vec<(f64, f64)>) {
     let objective = search.first_objective();
     let found = values(search, study, objective);
-    let limit = limit(search, objective);
     let done = found
         .iter()
         .filter_map(|(at, value, _)| Some((*at, (*value)?)));
-    let near = done.filter(|(_, value)| objective.direction.as_loss(*value) <= limit);
-    (BestSoFar::of(objective, &found), near.collect())
+    (BestSoFar::of(objective, &found), done.collect())
 }
 
 /// Position, value and number of every trial, sorted by position.
@@ -99,7 +96,8 @@ fn values(
 /// The largest loss that is drawn, since larger ones would make the others indistinguishable:
 /// `best + 10 max(median − best, |best|)` over the done trials. Infinite for objectives that are not computed from
 /// data.
-fn limit(search: &Search<'_, '_>, objective: &Objective) -> f64 {
+pub(crate) fn drawn_loss_limit(search: &Search<'_, '_>) -> f64 {
+    let objective = search.first_objective();
     let done = search
         .trials()
         .filter(|trial| trial.ending() == Ending::Done);

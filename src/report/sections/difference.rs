@@ -36,20 +36,16 @@ pub(crate) fn work_differences(view: &View<'_>, one: &Cell<'_>, other: &Cell<'_>
 
 /// Both sides' `kind` if it differs, else every setting that does.
 fn in_words(part: &str, changes: &[&SpecChange]) -> String {
-    let is_called = |name: &str| {
+    let find = |name: &str| {
         let path = format!("{part}{name}");
-        move |change: &&&SpecChange| is_within(&change.path, &path)
+        changes.iter().find(|change| change.path == path)
     };
-    let is_kind = |change: &&&SpecChange| change.path == part;
-    let kind = changes
-        .iter()
-        .find(is_kind)
-        .or_else(|| changes.iter().find(is_called(".kind")));
+    let kind = find("").or_else(|| find(".kind"));
     if let Some(kind) = kind {
         return both_sides(kind);
     }
     // If the `layers` of declared models differ, their parameters and blocks cannot be compared.
-    if changes.iter().any(|change| is_called(".layers")(&change)) {
+    if find(".layers").is_some() {
         return "other layers".to_owned();
     }
     let mut texts: Vec<String> = changes

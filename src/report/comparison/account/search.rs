@@ -9,7 +9,9 @@ use crate::base::text::capitalised;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::{Words, messages};
 use crate::report::plot::{MAX_SERIES, PointPlot, Series};
-use crate::report::search::{EpochTotals, Search, Study, all_sessions, best_over_time};
+use crate::report::search::{
+    EpochTotals, Search, Study, all_sessions, best_over_time, drawn_loss_limit,
+};
 use crate::report::section::Section;
 use crate::report::sections::plots::PlotContext;
 use crate::report::table::{Column, Entry, Row, Table};
@@ -194,7 +196,7 @@ fn shared(words: Words, one: &Search<'_, '_>, other: &Search<'_, '_>) -> String 
 }
 
 /// The best value over time, one line for each study of each search; `None` if no times were recorded, or the searches
-/// have different objectives. A search alone has no name.
+/// have different objectives. The name of a single search is empty.
 pub(in crate::report) fn plot(
     words: Words,
     found: &[(&str, &Search<'_, '_>)],
@@ -205,14 +207,14 @@ pub(in crate::report) fn plot(
         return None;
     }
     let studies = found.iter().flat_map(|(side, search)| {
-        search
-            .studies
-            .iter()
-            .map(move |study| (side, search, study))
+        let limit = drawn_loss_limit(search);
+        let studies = search.studies.iter();
+        studies.map(move |study| (side, search, study, limit))
     });
     let (mut series, mut lines, mut dots) = (Vec::new(), Vec::new(), Vec::new());
-    for (side, search, study) in studies.take(MAX_SERIES) {
-        let (best, done) = best_over_time(search, study);
+    for (side, search, study, limit) in studies.take(MAX_SERIES) {
+        let (best, mut done) = best_over_time(search, study);
+        done.retain(|(_, value)| objective.direction.as_loss(*value) <= limit);
         let names = [side, &*study.name].into_iter();
         let mut names: Vec<&str> = names.filter(|name| !["", "–"].contains(name)).collect();
         if names.is_empty() {
